@@ -1,0 +1,74 @@
+//! What stands around a payload: magic, version, length and checksum.
+
+use super::{read, write};
+use crate::error::{Error, ErrorKind, Result};
+use crate::key::Key;
+use crate::record::Record;
+
+const MAGIC: [u8; 4] = *b"SEML";
+const VERSION: u8 = 1;
+/// Magic, version and payload length.
+const HEAD_BYTES: usize = 9;
+const CHECKSUM_BYTES: usize = 4;
+
+/// The record as bytes.
+pub fn encode(record: &Record) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(256);
+    bytes.extend_from_slice(&MAGIC);
+    bytes.push(VERSION);
+    bytes.extend_from_slice(&[0; 4]);
+    write::payload(&mut bytes, record);
+    let length = u32::try_from(bytes.len().saturating_sub(HEAD_BYTES))
+        .map_err(|_| Error::invalid("the record is over 4 GiB; keep its outcome elsewhere"))?;
+    if let Some(field) = bytes.get_mut(5..HEAD_BYTES) {
+        field.copy_from_slice(&length.to_le_bytes());
+    }
+    let checksum = crc32c::crc32c(&bytes);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    Ok(bytes)
+}
+
+/// The record that `bytes` hold: all of them, and nothing else.
+pub fn decode(bytes: &[u8]) -> Result<Record> {
+    let (magic, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| corrupt("is cut short"))?;
+    if *magic != MAGIC {
+        return Err(corrupt("does not start with the magic of a record"));
+    }
+    let (&version, rest) = rest.split_first().ok_or_else(|| corrupt("is cut short"))?;
+    if version > VERSION {
+        return Err(Error::new(
+            ErrorKind::Newer,
+            format!("record format {version} is newer than this release reads ({VERSION}); upgrade it"),
+        ));
+    }
+    if version != VERSION {
+        return Err(corrupt("has a format version that never was"));
+    }
+    let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(|| corrupt("is cut short"))?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    let (payload, checksum) = rest.split_at_checked(length).ok_or_else(|| corrupt("is cut short"))?;
+    let checksum: [u8; CHECKSUM_BYTES] =
+        checksum.try_into().map_err(|_| corrupt("is cut short, or has bytes behind its end"))?;
+    let covered = bytes.get(..HEAD_BYTES.saturating_add(length)).unwrap_or_default();
+    if crc32c::crc32c(covered) != u32::from_le_bytes(checksum) {
+        return Err(corrupt("does not match its checksum"));
+    }
+    decode_payload(payload, Key::from_text)
+}
+
+/// Appends the payload alone, for a store that guards its bytes in its own way.
+pub(crate) fn encode_payload(bytes: &mut Vec<u8>, record: &Record) {
+    write::payload(bytes, record);
+}
+
+/// The record in a payload; `key` makes the key from its text.
+pub(crate) fn decode_payload(payload: &[u8], key: impl FnOnce(&str) -> Result<Key>) -> Result<Record> {
+    let mut reader = read::Reader::new(payload);
+    let record = reader.record(key)?;
+    reader.end()?;
+    Ok(record)
+}
+
+pub(super) fn corrupt(what: &str) -> Error {
+    Error::new(ErrorKind::Corrupt, format!("a stored record {what}; look at it before anything else"))
+}

@@ -1,0 +1,120 @@
+//! A record's parts, in the order in which they are read back.
+
+use super::layout::{flag, note, tag};
+use crate::clock::{Timestamp, micros};
+use crate::outcome::Outcome;
+use crate::policy::Lapse;
+use crate::record::{Record, State, Step};
+
+pub(super) fn payload(out: &mut Vec<u8>, record: &Record) {
+    bytes(out, record.key.text().as_bytes());
+    out.push(flags(record));
+    if let Some(fingerprint) = &record.fingerprint {
+        out.extend_from_slice(fingerprint.as_bytes());
+    }
+    number(out, u64::from(record.attempt));
+    number(out, u64::from(record.pardoned));
+    number(out, micros(record.retention));
+    moment(out, record.first_seen_at);
+    moment(out, record.changed_at);
+    if let Some(event) = &record.first_event {
+        bytes(out, event.as_bytes());
+    }
+    number(out, record.mismatches.count);
+    number(out, record.mismatches.fingerprints.len() as u64);
+    for fingerprint in &record.mismatches.fingerprints {
+        out.extend_from_slice(fingerprint.as_bytes());
+    }
+    number(out, record.duplicates.count);
+    if let Some(last_seen_at) = record.duplicates.last_seen_at {
+        moment(out, last_seen_at);
+    }
+    number(out, record.version.get());
+    state(out, &record.state);
+}
+
+fn flags(record: &Record) -> u8 {
+    let when = |present: bool, flag: u8| if present { flag } else { 0 };
+    when(record.fingerprint.is_some(), flag::FINGERPRINT)
+        | when(record.first_event.is_some(), flag::FIRST_EVENT)
+        | when(record.duplicates.last_seen_at.is_some(), flag::LAST_SEEN_AT)
+        | when(record.lapse == Lapse::Hold, flag::LAPSE_HOLD)
+}
+
+fn state(out: &mut Vec<u8>, state: &State) {
+    match state {
+        State::Running(running) => {
+            out.push(tag::RUNNING);
+            out.extend_from_slice(&running.permit_id.get().to_le_bytes());
+            bytes(out, running.owner.as_bytes());
+            number(out, running.fence.get());
+            moment(out, running.granted_at);
+            moment(out, running.leased_at);
+            number(out, micros(running.lease));
+            steps(out, &running.steps);
+        }
+        State::Done(done) => {
+            out.push(tag::DONE);
+            out.extend_from_slice(&done.permit_id.get().to_le_bytes());
+            number(out, done.fence.get());
+            moment(out, done.settled_at);
+            outcome(out, &done.outcome);
+        }
+        State::Released(released) => {
+            out.push(tag::RELEASED);
+            moment(out, released.settled_at);
+            bytes(out, released.reason.as_bytes());
+            steps(out, &released.steps);
+        }
+        State::Held(held) => {
+            out.push(tag::HELD);
+            moment(out, held.held_at);
+            bytes(out, held.reason.as_bytes());
+            steps(out, &held.steps);
+        }
+    }
+}
+
+fn outcome(out: &mut Vec<u8>, outcome: &Outcome) {
+    bytes(out, outcome.kind().as_str().as_bytes());
+    let notes = [
+        (note::PRIMARY, outcome.primary()),
+        (note::SECONDARY, outcome.secondary()),
+        (note::DETAILS, outcome.details_json()),
+    ];
+    out.push(notes.iter().filter(|(_, text)| text.is_some()).fold(0, |flags, (flag, _)| flags | flag));
+    for text in notes.iter().filter_map(|(_, text)| *text) {
+        bytes(out, text.as_bytes());
+    }
+    bytes(out, outcome.bytes());
+}
+
+fn steps(out: &mut Vec<u8>, steps: &[Step]) {
+    number(out, steps.len() as u64);
+    for step in steps {
+        bytes(out, step.name.as_bytes());
+        bytes(out, &step.value);
+    }
+}
+
+fn bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    number(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn moment(out: &mut Vec<u8>, moment: Timestamp) {
+    number(out, moment.as_micros());
+}
+
+/// LEB128: seven bits a byte, lowest first, the top bit says that more follow.
+fn number(out: &mut Vec<u8>, mut number: u64) {
+    loop {
+        let [low, ..] = number.to_le_bytes();
+        number >>= 7;
+        if number == 0 {
+            out.push(low & 0x7f);
+            return;
+        }
+        out.push(low | 0x80);
+    }
+}

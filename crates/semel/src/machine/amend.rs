@@ -1,0 +1,43 @@
+//! What may be noted in a record without deciding anything: finished steps, and counts of duplicates.
+
+use super::ruling::{Ruling, live};
+use super::settle::runs_under;
+use crate::clock::Timestamp;
+use crate::record::{Duplicates, PermitId, Record, Running, State, Step};
+
+/// What `step` is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepped {
+    /// The step's value is stored: the next attempt need not repeat it.
+    Stored,
+    /// Another run took over, or the record is gone: nothing changed.
+    Lost,
+}
+
+/// Decides whether the value of a finished step may be stored. A step is stored once; a second value
+/// under its name is the retry of a lost reply and changes nothing.
+pub fn step(found: Option<&Record>, permit_id: PermitId, step: &Step, now: Timestamp) -> Ruling<Stepped> {
+    let Some((record, running)) =
+        live(found, now).and_then(|record| runs_under(record, permit_id).map(|running| (record, running)))
+    else {
+        return Ruling::unchanged(Stepped::Lost);
+    };
+    if running.steps.iter().any(|known| known.name == step.name) {
+        return Ruling::unchanged(Stepped::Stored);
+    }
+    let mut running: Running = running.clone();
+    running.steps.push(step.clone());
+    Ruling::write(Stepped::Stored, Record { state: State::Running(running), ..record.clone() }, now)
+}
+
+/// Adds duplicates that were gathered in a process. A record that is gone has nothing to count them on.
+pub fn count_duplicates(found: Option<&Record>, seen: Duplicates, now: Timestamp) -> Ruling<()> {
+    let Some(record) = live(found, now) else {
+        return Ruling::unchanged(());
+    };
+    let duplicates = Duplicates {
+        count: record.duplicates.count.saturating_add(seen.count),
+        last_seen_at: record.duplicates.last_seen_at.max(seen.last_seen_at),
+    };
+    Ruling::write((), Record { duplicates, ..record.clone() }, now)
+}

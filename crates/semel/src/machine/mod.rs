@@ -1,0 +1,12 @@
+//! The pure state machine: `(record, ask, now) -> answer, next record`.
+//!
+//! Every rule of semel is in this folder and nowhere else. No clock, no I/O, no randomness: the
+//! moment, the permit id and the record come in as arguments, and what to write goes out as a value.
+//! [`claim`] decides who may run, [`settle`] how a run ends, [`amend`] what may be noted meanwhile.
+
+pub mod amend;
+pub mod claim;
+mod ruling;
+pub mod settle;
+
+pub use ruling::{Ruling, Write};

@@ -1,0 +1,175 @@
+//! What a run produced: kind, bytes, references and details, replayed exactly as stored.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// How a run ended, in one word.
+#[derive(Clone, PartialEq, Eq)]
+pub enum OutcomeKind {
+    /// The work did what it was asked to.
+    Success,
+    /// The work failed, and the failure is what every retry gets.
+    Failure,
+    /// A word of the application's own, such as `skipped`.
+    Other(Box<str>),
+}
+
+impl OutcomeKind {
+    /// The word that stands for this kind wherever it is shown or stored.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Other(word) => word,
+        }
+    }
+
+    /// The kind that `word` stands for.
+    pub fn from_word(word: &str) -> Self {
+        match word {
+            "success" => Self::Success,
+            "failure" => Self::Failure,
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
+impl fmt::Debug for OutcomeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the run produced. Two outcomes are the same only if every part is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Outcome {
+    kind: OutcomeKind,
+    bytes: Arc<[u8]>,
+    notes: Option<Box<Notes>>,
+}
+
+/// What few outcomes have; kept apart so that the many stay small.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Notes {
+    primary: Option<Box<str>>,
+    secondary: Option<Box<str>>,
+    details: Option<Box<str>>,
+}
+
+impl Outcome {
+    /// An outcome of any kind.
+    pub fn new(kind: OutcomeKind, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self { kind, bytes: bytes.into(), notes: None }
+    }
+
+    /// The work did what it was asked to; every retry gets these bytes.
+    pub fn success(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self::new(OutcomeKind::Success, bytes)
+    }
+
+    /// The work failed for good; every retry gets these bytes.
+    pub fn failure(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self::new(OutcomeKind::Failure, bytes)
+    }
+
+    /// The same outcome, pointing at what it made: a payment's id, say.
+    #[must_use]
+    pub fn primary_reference(mut self, reference: impl Into<Box<str>>) -> Self {
+        self.notes_mut().primary = Some(reference.into());
+        self
+    }
+
+    /// The same outcome, pointing at a second thing.
+    #[must_use]
+    pub fn secondary_reference(mut self, reference: impl Into<Box<str>>) -> Self {
+        self.notes_mut().secondary = Some(reference.into());
+        self
+    }
+
+    /// The same outcome with details for people and tools.
+    #[must_use]
+    pub fn details(mut self, details: &Value) -> Self {
+        self.notes_mut().details = Some(details.to_string().into());
+        self
+    }
+
+    /// How the run ended.
+    pub fn kind(&self) -> &OutcomeKind {
+        &self.kind
+    }
+
+    /// The bytes, exactly as the run gave them.
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// What the outcome points at first, if anything.
+    pub fn primary(&self) -> Option<&str> {
+        self.notes.as_ref()?.primary.as_deref()
+    }
+
+    /// What the outcome points at second, if anything.
+    pub fn secondary(&self) -> Option<&str> {
+        self.notes.as_ref()?.secondary.as_deref()
+    }
+
+    /// The details as JSON text, if there are any.
+    pub fn details_json(&self) -> Option<&str> {
+        self.notes.as_ref()?.details.as_deref()
+    }
+
+    /// The same outcome with details that are JSON text already, as a store kept them.
+    #[must_use]
+    pub(crate) fn details_text(mut self, text: &str) -> Self {
+        self.notes_mut().details = Some(text.into());
+        self
+    }
+
+    fn notes_mut(&mut self) -> &mut Notes {
+        self.notes.get_or_insert_default()
+    }
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Outcome({:?}, {} bytes", self.kind, self.bytes.len())?;
+        if let Some(details) = self.details_json() {
+            write!(f, ", details of {} bytes", details.len())?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_part_counts_for_sameness() {
+        let base = || Outcome::success(*b"paid");
+        assert_eq!(base(), base());
+        assert_ne!(base(), Outcome::failure(*b"paid"));
+        assert_ne!(base(), Outcome::success(*b"paid!"));
+        assert_ne!(base(), base().primary_reference("p"));
+        assert_ne!(base().primary_reference("p"), base().secondary_reference("p"));
+        assert_ne!(base().details(&json!({"a": 1})), base().details(&json!({"a": 2})));
+    }
+
+    #[test]
+    fn debug_output_shows_lengths_never_contents() {
+        let shown = format!("{:?}", Outcome::success(*b"secret").details(&json!("hidden")));
+        assert_eq!(shown, "Outcome(success, 6 bytes, details of 8 bytes)");
+    }
+
+    #[test]
+    fn a_kind_is_the_word_it_stands_for() {
+        for word in ["success", "failure", "skipped"] {
+            assert_eq!(OutcomeKind::from_word(word).as_str(), word);
+        }
+        assert_ne!(OutcomeKind::from_word("success"), OutcomeKind::Other("success".into()));
+    }
+}

@@ -1,0 +1,372 @@
+//! What a store keeps for one key, and the draft of it that a store has yet to stamp.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::fingerprint::Fingerprint;
+use crate::key::Key;
+use crate::outcome::Outcome;
+use crate::policy::Lapse;
+
+/// How many distinct wrong fingerprints a record remembers; beyond that only their count grows.
+pub const MISMATCHED_FINGERPRINTS_MAX: usize = 8;
+
+/// The store's number for one write of one record. It only grows and is never reused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(u64);
+
+impl Version {
+    /// What a draft leaves open, for the store to fill in. No store ever stamps it.
+    pub(crate) const UNSTAMPED: Self = Self(0);
+
+    /// The version with this number; stores number their writes from 1.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number itself.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// The random number that a caller mints for one ask, and finds again if the reply was lost.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PermitId(u128);
+
+impl PermitId {
+    /// The permit id with this number.
+    pub const fn new(number: u128) -> Self {
+        Self(number)
+    }
+
+    /// The number itself. Whoever knows it may settle the record: treat it like a password.
+    pub const fn get(self) -> u128 {
+        self.0
+    }
+}
+
+impl fmt::Debug for PermitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PermitId(…)")
+    }
+}
+
+/// What a store keeps for one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Kept whole, so that a digest collision is seen and a person can read it.
+    pub key: Key,
+    /// What the first request looked like, if the caller said.
+    pub fingerprint: Option<Fingerprint>,
+    /// Where the work stands.
+    pub state: State,
+    /// How often a run was granted for this record: 1, 2, 3 …
+    pub attempt: u32,
+    /// How many of them no longer count against `attempts_max`, since somebody resolved the record.
+    pub pardoned: u32,
+    /// What a lapsed lease means.
+    pub lapse: Lapse,
+    /// How long the record lives once settled.
+    pub retention: Duration,
+    /// When the store first wrote it.
+    pub first_seen_at: Timestamp,
+    /// When the store last wrote it.
+    pub changed_at: Timestamp,
+    /// The event that first claimed it, if the caller said.
+    pub first_event: Option<Box<str>>,
+    /// Requests with this key and another fingerprint.
+    pub mismatches: Mismatches,
+    /// Claims that were answered by replay or busy.
+    pub duplicates: Duplicates,
+    /// The store's number for its last write.
+    pub version: Version,
+}
+
+/// Where the work stands. A running record has a lease, a done one an outcome; never both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Somebody holds a permit.
+    Running(Running),
+    /// The work ended with an outcome.
+    Done(Done),
+    /// Somebody gave up; the next claim runs.
+    Released(Released),
+    /// Nobody may run until a person or a probe decides.
+    Held(Held),
+}
+
+/// A permit is out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Who may settle.
+    pub permit_id: PermitId,
+    /// Who runs, in words for people.
+    pub owner: Arc<str>,
+    /// The version of the swap that granted the permit.
+    pub fence: Version,
+    /// When the permit was granted.
+    pub granted_at: Timestamp,
+    /// When the lease was last renewed.
+    pub leased_at: Timestamp,
+    /// How long the permit is good from then.
+    pub lease: Duration,
+    /// Steps that need not be repeated.
+    pub steps: Vec<Step>,
+}
+
+/// The work ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Who completed it, so that a retried complete is recognised.
+    pub permit_id: PermitId,
+    /// The fence it ran under.
+    pub fence: Version,
+    /// When it was completed; retention counts from here and does not slide.
+    pub settled_at: Timestamp,
+    /// What every retry gets.
+    pub outcome: Outcome,
+}
+
+/// Somebody gave up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Released {
+    /// When; retention counts from here.
+    pub settled_at: Timestamp,
+    /// Why, in words for people.
+    pub reason: Box<str>,
+    /// Steps that the next attempt need not repeat.
+    pub steps: Vec<Step>,
+}
+
+/// Nobody may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Since when.
+    pub held_at: Timestamp,
+    /// Why, in words for people: `lapsed`, `attempts`, …
+    pub reason: Box<str>,
+    /// Steps that the next attempt need not repeat.
+    pub steps: Vec<Step>,
+}
+
+/// The value of a finished step.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What the work calls it.
+    pub name: Box<str>,
+    /// What it produced.
+    pub value: Arc<[u8]>,
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Step({}, {} bytes)", self.name, self.value.len())
+    }
+}
+
+/// Requests with a record's key and another fingerprint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mismatches {
+    /// How many there were.
+    pub count: u64,
+    /// The first distinct ones, [`MISMATCHED_FINGERPRINTS_MAX`] at most.
+    pub fingerprints: Vec<Fingerprint>,
+}
+
+impl Mismatches {
+    pub(crate) fn add(&mut self, fingerprint: Fingerprint) {
+        self.count = self.count.saturating_add(1);
+        if self.fingerprints.len() < MISMATCHED_FINGERPRINTS_MAX && !self.fingerprints.contains(&fingerprint)
+        {
+            self.fingerprints.push(fingerprint);
+        }
+    }
+}
+
+/// Claims that were answered without a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Duplicates {
+    /// How many there were; a few seconds late, exact in the end.
+    pub count: u64,
+    /// When the last of them came.
+    pub last_seen_at: Option<Timestamp>,
+}
+
+impl Record {
+    /// Until when the record counts, on the store's clock; `None` for ever. From this moment on it may be
+    /// swept, and being there or gone means the same.
+    pub fn live_until(&self) -> Option<Timestamp> {
+        self.life().map(|(from, span)| from.plus(span))
+    }
+
+    /// From when and how long the record counts; `None` for ever.
+    fn life(&self) -> Option<(Timestamp, Duration)> {
+        match &self.state {
+            State::Running(running) => match self.lapse {
+                Lapse::Rerun => Some((running.leased_at, running.lease.saturating_add(self.retention))),
+                Lapse::Hold => None,
+            },
+            State::Done(Done { settled_at, .. }) | State::Released(Released { settled_at, .. }) => {
+                Some((*settled_at, self.retention))
+            }
+            State::Held(_) => None,
+        }
+    }
+
+    /// Whether the record still counts at `now`.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.live_until().is_none_or(|until| now < until)
+    }
+
+    /// The outcome, if the work is done.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.state {
+            State::Done(done) => Some(&done.outcome),
+            State::Running(_) | State::Released(_) | State::Held(_) => None,
+        }
+    }
+
+    /// The steps that need not be repeated.
+    pub fn steps(&self) -> &[Step] {
+        match &self.state {
+            State::Running(Running { steps, .. })
+            | State::Released(Released { steps, .. })
+            | State::Held(Held { steps, .. }) => steps,
+            State::Done(_) => &[],
+        }
+    }
+}
+
+impl State {
+    /// The word for this state, wherever it is shown or stored.
+    pub const fn word(&self) -> StateWord {
+        match self {
+            Self::Running(_) => StateWord::Running,
+            Self::Done(_) => StateWord::Done,
+            Self::Released(_) => StateWord::Released,
+            Self::Held(_) => StateWord::Held,
+        }
+    }
+}
+
+/// A state without what belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "State documents them")]
+pub enum StateWord {
+    Running,
+    Done,
+    Released,
+    Held,
+}
+
+impl StateWord {
+    /// All of them, in the order of a record's life.
+    pub const ALL: [Self; 4] = [Self::Running, Self::Done, Self::Released, Self::Held];
+
+    /// The word itself.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Released => "released",
+            Self::Held => "held",
+        }
+    }
+}
+
+impl Running {
+    /// From when on the lease has lapsed.
+    pub fn lease_until(&self) -> Timestamp {
+        self.leased_at.plus(self.lease)
+    }
+
+    /// Whether nobody else may run at `now`.
+    pub fn lease_is_good(&self, now: Timestamp) -> bool {
+        now < self.lease_until()
+    }
+}
+
+/// How long, from the store's now, a record must be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// At least this long.
+    For(Duration),
+    /// Until something else is written.
+    Forever,
+}
+
+impl Keep {
+    /// From when on a record written at `now` may be swept; `None` for never.
+    pub fn until(self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::For(span) => Some(now.plus(span)),
+            Self::Forever => None,
+        }
+    }
+}
+
+/// A record that no store has stamped yet. Moments and versions that only the store can know are
+/// open in it: [`stamp`](Draft::stamp) fills them in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft(Record);
+
+impl Draft {
+    pub(crate) fn new(record: Record) -> Self {
+        Self(record)
+    }
+
+    /// The key whose record this is to be.
+    pub fn key(&self) -> &Key {
+        &self.0.key
+    }
+
+    /// The record with its open moments at zero, for stores that stamp on their server: there, `changed_at`
+    /// and `version` are always set, and any other moment or fence only where it is zero.
+    pub fn unstamped(&self) -> &Record {
+        &self.0
+    }
+
+    /// The record as a store that writes it as `version` at `now` must keep it.
+    #[must_use]
+    pub fn stamp(self, version: Version, now: Timestamp) -> Record {
+        let mut record = self.0;
+        let set = |moment: &mut Timestamp| {
+            if moment.is_unstamped() {
+                *moment = now;
+            }
+        };
+        set(&mut record.first_seen_at);
+        match &mut record.state {
+            State::Running(running) => {
+                set(&mut running.granted_at);
+                set(&mut running.leased_at);
+                if running.fence == Version::UNSTAMPED {
+                    running.fence = version;
+                }
+            }
+            State::Done(done) => {
+                set(&mut done.settled_at);
+                if done.fence == Version::UNSTAMPED {
+                    done.fence = version;
+                }
+            }
+            State::Released(released) => set(&mut released.settled_at),
+            State::Held(held) => set(&mut held.held_at),
+        }
+        record.changed_at = now;
+        record.version = version;
+        record
+    }
+
+    /// How long a store must keep this, judged at `now`: whatever is yet to be stamped starts then.
+    pub(crate) fn keep(&self, now: Timestamp) -> Keep {
+        match self.0.life() {
+            Some((from, span)) if from.is_unstamped() => Keep::For(span),
+            Some((from, span)) => Keep::For(from.plus(span).since(now)),
+            None => Keep::Forever,
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The four methods, and the bound that they keep.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::packed::{Packed, Tick};
+use super::room::{AtBound, BYTES_MAX_DEFAULT, RECORDS_MAX_DEFAULT, Room};
+use super::shard::Shard;
+use crate::clock::{Clock, SystemClock, Timestamp, micros};
+use crate::error::Result;
+use crate::key::RecordId;
+use crate::record::Record;
+use crate::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+
+const SHARDS: usize = 128;
+/// How many records a claim at the bound may have to remove before it is answered: enough to pay for the
+/// claims behind it, few enough to stay unnoticed.
+const ROOM_AT_BOUND: usize = 8;
+/// How many due records a claim at the bound may have to look at.
+const LOOKS_AT_BOUND: usize = 32;
+/// How often a claim at the bound tries to make room before it is refused.
+const TRIES_AT_BOUND: usize = 4;
+
+/// The store inside a process. What it holds is gone when the process is; until then it keeps every promise.
+///
+/// ```
+/// use semel::store::MemoryStore;
+///
+/// let store = MemoryStore::new();
+/// let small = MemoryStore::builder().records_max(10_000).bytes_max(16 << 20).build();
+/// # let _ = (store, small);
+/// ```
+pub struct MemoryStore {
+    shards: Box<[Mutex<Shard>]>,
+    /// When to look into each shard for something past its keep; read without its lock.
+    next_looks: Box<[AtomicU32]>,
+    /// When each shard's oldest done record was completed; read without its lock.
+    oldest_done: Box<[AtomicU32]>,
+    room: Room,
+    at_bound: AtBound,
+    forgotten: AtomicU64,
+    sweep_from: AtomicU32,
+    clock: Arc<dyn Clock>,
+    epoch: Timestamp,
+}
+
+/// How a memory store is to be.
+pub struct MemoryStoreBuilder {
+    records_max: usize,
+    bytes_max: usize,
+    at_bound: AtBound,
+    clock: Arc<dyn Clock>,
+}
+
+impl MemoryStoreBuilder {
+    /// How many records there may be; 1,000,000 unless said.
+    #[must_use]
+    pub fn records_max(mut self, records: usize) -> Self {
+        self.records_max = records;
+        self
+    }
+
+    /// How many bytes the records may take; 1 GiB unless said. Outcomes of what already runs are always
+    /// taken, so they may pass the bound; new claims are refused from there on.
+    #[must_use]
+    pub fn bytes_max(mut self, bytes: usize) -> Self {
+        self.bytes_max = bytes;
+        self
+    }
+
+    /// At the bound, drop the oldest done records that are at least `min_age` old instead of refusing new claims.
+    /// Their replay is given up: a retry that comes later than that runs again.
+    #[must_use]
+    pub fn forget_oldest(mut self, min_age: Duration) -> Self {
+        self.at_bound = AtBound::ForgetOldest { min_age };
+        self
+    }
+
+    /// Where the store's time comes from; the machine's clock unless said.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// The store.
+    pub fn build(self) -> MemoryStore {
+        let ticks = || (0..SHARDS).map(|_| AtomicU32::new(Tick::NEVER.0)).collect();
+        MemoryStore {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            next_looks: ticks(),
+            oldest_done: ticks(),
+            room: Room::new(self.records_max, self.bytes_max),
+            at_bound: self.at_bound,
+            forgotten: AtomicU64::new(0),
+            sweep_from: AtomicU32::new(0),
+            epoch: self.clock.now(),
+            clock: self.clock,
+        }
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    /// A store with the default bounds, on the machine's clock.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// A store with bounds of your own.
+    pub fn builder() -> MemoryStoreBuilder {
+        MemoryStoreBuilder {
+            records_max: RECORDS_MAX_DEFAULT,
+            bytes_max: BYTES_MAX_DEFAULT,
+            at_bound: AtBound::Refuse,
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+
+    /// How many records it holds.
+    pub fn records(&self) -> usize {
+        self.room.records()
+    }
+
+    /// How many bytes they take.
+    pub fn bytes(&self) -> usize {
+        self.room.bytes()
+    }
+
+    /// How many done records were dropped before their time, under [`forget_oldest`](MemoryStoreBuilder::forget_oldest).
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten.load(Ordering::Relaxed)
+    }
+
+    fn shard(&self, index: usize) -> Option<MutexGuard<'_, Shard>> {
+        // A poisoned shard is one whose writer panicked between two lines that cannot: its table is whole.
+        self.shards.get(index).map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn swap_one(&self, swap: Swap) -> Result<SwapReply> {
+        let id = swap.id();
+        let index = shard_of(&id);
+        for _ in 0..=TRIES_AT_BOUND {
+            let Some(mut shard) = self.shard(index) else { break };
+            let now = self.clock.now();
+            let found = shard.get(&id, now);
+            if found.map(Packed::version) != swap.expected {
+                let found = found.map(|packed| packed.unpack(Some(swap.next.key()))).transpose()?;
+                return Ok(SwapReply::Stale(found));
+            }
+            if found.is_some() {
+                return Ok(SwapReply::Swapped(self.write(&mut shard, swap, None, now)));
+            }
+            let taken = Packed::cost_bytes_at_most(&swap.next);
+            if self.room.take(taken) {
+                return Ok(SwapReply::Swapped(self.write(&mut shard, swap, Some(taken), now)));
+            }
+            drop(shard);
+            if !self.make_room() {
+                break;
+            }
+        }
+        Ok(SwapReply::Full)
+    }
+
+    /// Stamps and keeps the record, and accounts for what it costs and what it replaces. A record that is new
+    /// comes with the bytes that were taken for it.
+    fn write(&self, shard: &mut Shard, swap: Swap, taken_bytes: Option<usize>, now: Timestamp) -> Record {
+        let index = shard_of(&swap.id());
+        let version = shard.next_version(index, SHARDS);
+        let record = swap.next.stamp(version, now);
+        let packed = Packed::new(&record, swap.keep.until(now), self.epoch);
+        let (bytes, done_at) = (packed.cost_bytes(), packed.done_at());
+        let old = shard.put(packed, self.epoch);
+        let old_bytes = old.as_ref().map(Packed::cost_bytes);
+        self.room.resize(taken_bytes.or(old_bytes).unwrap_or(0), bytes);
+        if let (Some(_), Some(gone)) = (taken_bytes, old_bytes) {
+            // It was past its keep, and gave way to the new life of its key.
+            self.room.give_back(gone);
+        }
+        let newly_done = done_at < Tick::NEVER && old.is_none_or(|old| old.done_at() != done_at);
+        if newly_done && self.at_bound != AtBound::Refuse {
+            shard.note_done(&record.key.id(), done_at);
+        }
+        self.publish(shard, index);
+        record
+    }
+
+    fn publish(&self, shard: &Shard, index: usize) {
+        let set = |ticks: &[AtomicU32], tick: Tick| {
+            if let Some(known) = ticks.get(index)
+                && known.load(Ordering::Relaxed) != tick.0
+            {
+                known.store(tick.0, Ordering::Relaxed);
+            }
+        };
+        set(&self.next_looks, shard.next_look());
+        set(&self.oldest_done, shard.oldest_done());
+    }
+
+    /// Makes room for a record, in whichever shard there is something to give up.
+    fn make_room(&self) -> bool {
+        let now = self.clock.now();
+        for _ in 0..TRIES_AT_BOUND {
+            let Some((index, _)) = earliest(&self.next_looks, Tick::of(now, self.epoch)) else { break };
+            let Some(mut shard) = self.shard(index) else { break };
+            let removed = shard.sweep(ROOM_AT_BOUND, LOOKS_AT_BOUND, now, self.epoch, &self.room);
+            self.publish(&shard, index);
+            if removed > 0 {
+                return true;
+            }
+        }
+        match self.at_bound {
+            AtBound::Refuse => false,
+            AtBound::ForgetOldest { min_age } => self.forget_oldest(min_age, now),
+        }
+    }
+
+    fn forget_oldest(&self, min_age: Duration, now: Timestamp) -> bool {
+        let before =
+            Tick::of(Timestamp::from_micros(now.as_micros().saturating_sub(micros(min_age))), self.epoch);
+        let Some((index, _)) = earliest(&self.oldest_done, before) else { return false };
+        let Some(mut shard) = self.shard(index) else { return false };
+        let forgotten = shard.forget_oldest(before, &self.room);
+        self.publish(&shard, index);
+        if forgotten {
+            self.forgotten.fetch_add(1, Ordering::Relaxed);
+        }
+        forgotten
+    }
+
+    fn sweep_now(&self, limit: usize) -> Swept {
+        let now = self.clock.now();
+        let present = Tick::of(now, self.epoch);
+        // Starts at another shard each time, so that a small limit does not starve the last ones.
+        let first = self.sweep_from.fetch_add(1, Ordering::Relaxed) as usize;
+        let mut swept = Swept::default();
+        for index in (0..SHARDS).map(|turn| turn.wrapping_add(first) % SHARDS) {
+            let due = |ticks: &AtomicU32| ticks.load(Ordering::Relaxed) <= present.0;
+            if !self.next_looks.get(index).is_some_and(due) {
+                continue;
+            }
+            let Some(mut shard) = self.shard(index) else { continue };
+            let left = limit.saturating_sub(swept.removed);
+            if left == 0 {
+                swept.more_left = true;
+                break;
+            }
+            let removed = shard.sweep(left, usize::MAX, now, self.epoch, &self.room);
+            self.publish(&shard, index);
+            swept.removed = swept.removed.saturating_add(removed);
+            swept.more_left |= removed == left && shard.next_look() <= present;
+        }
+        swept
+    }
+
+    fn scan_now(&self, scan: &Scan) -> Result<Page> {
+        let mut page = Page::default();
+        let first = scan.after.as_ref().map_or(0, shard_of);
+        for index in first..SHARDS {
+            let ids = self.shard(index).map(|shard| shard.ids_after(scan.after)).unwrap_or_default();
+            for id in ids {
+                if page.records.len() >= scan.limit {
+                    page.next = page.records.last().map(|record| record.key.id()).or(scan.after);
+                    return Ok(page);
+                }
+                // The lock is taken for each record anew: a walk must not hold up claims.
+                if let Some(record) = self.load_one(&id)?
+                    && scan.filter.matches(&record)
+                {
+                    page.records.push(record);
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    fn load_one(&self, id: &RecordId) -> Result<Option<Record>> {
+        let Some(shard) = self.shard(shard_of(id)) else { return Ok(None) };
+        shard.get(id, self.clock.now()).map(|packed| packed.unpack(None)).transpose()
+    }
+
+    /// An answer that is ready: nothing in a process has to be waited for. `now` is read last, so it is never
+    /// before a moment that the answer speaks of.
+    fn answer<'a, T: Send + 'a>(&self, value: Result<T>) -> Reply<'a, T> {
+        let now = self.clock.now();
+        Box::pin(std::future::ready(value.map(|value| Answer { now, value })))
+    }
+}
+
+impl Store for MemoryStore {
+    fn swap(&self, batch: Vec<Swap>) -> Reply<'_, Vec<SwapReply>> {
+        self.answer(batch.into_iter().map(|swap| self.swap_one(swap)).collect())
+    }
+
+    fn load(&self, ids: Vec<RecordId>) -> Reply<'_, Vec<Option<Record>>> {
+        self.answer(ids.iter().map(|id| self.load_one(id)).collect())
+    }
+
+    fn sweep(&self, limit: usize) -> Reply<'_, Swept> {
+        self.answer(Ok(self.sweep_now(limit)))
+    }
+
+    fn scan(&self, scan: Scan) -> Reply<'_, Page> {
+        self.answer(self.scan_now(&scan))
+    }
+}
+
+/// Shards follow the order of ids, so that a walk through them is in that order.
+fn shard_of(id: &RecordId) -> usize {
+    let [first, ..] = id.as_bytes();
+    usize::from(first >> 1)
+}
+
+/// The shard with the earliest tick, if that is not after `latest`.
+fn earliest(ticks: &[AtomicU32], latest: Tick) -> Option<(usize, Tick)> {
+    ticks
+        .iter()
+        .map(|tick| Tick(tick.load(Ordering::Relaxed)))
+        .enumerate()
+        .min_by_key(|(_, tick)| *tick)
+        .filter(|(_, tick)| *tick <= latest)
+}
+
+impl std::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "MemoryStore({} records, {} bytes)", self.records(), self.bytes())
+    }
+}

@@ -1,0 +1,16 @@
+//! Where records live. A store swaps and decides nothing: that is the machine's work.
+//!
+//! A store has four methods and no defaults, because a default would give up what the method promises. Each
+//! promise below is a named test in `semel-testkit`; a store that passes `conformance!` is a store.
+//!
+//! - [`contract`]: the trait, and what goes over it.
+//! - [`scan`](Filter): which records a person or a tool wants to see.
+//! - [`memory`](MemoryStore): the store inside a process, bounded.
+
+mod contract;
+mod memory;
+mod scan;
+
+pub use contract::{Answer, Reply, Store, Swap, SwapReply, Swept};
+pub use memory::{MemoryStore, MemoryStoreBuilder};
+pub use scan::{Filter, Page, Scan};
