@@ -50,9 +50,10 @@ fn record_once_is_told_what_a_claim_would_be_told_unless_it_may_run() {
                 (Recorded::Recorded, None)
             } else {
                 let (_, told, writes) = rule(case);
-                let answer = match told {
-                    Told::Run => Recorded::Recorded,
-                    refusal => Recorded::Refused(refusal.in_full(case.moment)),
+                let answer = if told == Told::Run {
+                    Recorded::Recorded
+                } else {
+                    Recorded::Refused(told.in_full(case.moment))
                 };
                 (answer, expected_record(writes, case, found, ask, outcome))
             };
