@@ -87,7 +87,10 @@ fn every_flipped_bit_is_refused() {
 #[test]
 fn a_changed_payload_is_refused_or_is_the_one_spelling_of_another_record() {
     let (mut refused, mut accepted) = (0, 0);
-    for (name, bytes, record) in samples() {
+    for (name, _, mut record) in samples() {
+        // One fingerprint stands for eight: their bytes mean nothing to the reader.
+        record.mismatches.fingerprints.truncate(1);
+        let bytes = encode(&record).unwrap();
         let payload = payload(&bytes);
         for (at, value) in (0..payload.len()).flat_map(|at| (0..=u8::MAX).map(move |value| (at, value))) {
             let mut changed = payload.to_vec();
