@@ -12,6 +12,8 @@
 //! # Layout
 //!
 //! - [`conformance`]: what every store promises, one named function a promise.
+//! - [`saboteur`]: stores that break a promise each, to prove that the suite would notice.
+//! - [`history`]: whether what callers saw of one key could have happened one after the other.
 //! - [`clock`](ManualClock): a clock that a test moves by hand.
 //! - [`sample`]: keys and asks to try a store with.
 //! - [`carry`](carry()): the shortest way from the machine to a store.
@@ -24,7 +26,9 @@
 mod carry;
 mod clock;
 pub mod conformance;
+pub mod history;
 mod run;
+pub mod saboteur;
 pub mod sample;
 
 pub use carry::{Carried, Effect, carry};
