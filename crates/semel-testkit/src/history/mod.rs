@@ -8,13 +8,17 @@
 //! - [`event`](Event): what one caller asked and was told.
 //! - [`recorder`](Recorder): asks a store on behalf of callers and writes down the events.
 //! - `model`: the record as the machine would have it, event by event.
+//! - `moment`: when an event may have been decided and stamped, as far as that is known.
+//! - `term`: from when a record's lease or retention counts, when nobody saw the stamp.
 //! - `search`: looks for an order, and remembers where there is none.
 //! - [`verdict`](Verdict): an order, or why there is none.
 
 mod event;
 mod model;
+mod moment;
 mod recorder;
 mod search;
+mod term;
 mod verdict;
 
 pub use event::{Answer, Asked, Event, Seen, Told};

@@ -1,7 +1,5 @@
 //! The record as the machine would have it, event by event.
 
-use std::time::Duration;
-
 use semel::clock::Timestamp;
 use semel::codec;
 use semel::machine::claim::{Claimed, Recorded, claim, record_once};
@@ -11,6 +9,8 @@ use semel::record::{Record, State, Version};
 use sha2::{Digest, Sha256};
 
 use super::event::{Asked, Event, Seen, Told};
+use super::moment::Moment;
+use super::term::{self, Term};
 
 /// What the model stamps. The true numbers are kept beside the record, because not all of them are known.
 const STAMP: Version = Version::new(1);
@@ -18,7 +18,7 @@ const STAMP: Version = Version::new(1);
 /// The record after some events, and what is known of its numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Model {
-    record: Option<Record>,
+    term: Option<Term>,
     /// The version that the record is at, if somebody saw it.
     version: Option<Version>,
     /// The fence of the last grant, if somebody saw it.
@@ -27,7 +27,7 @@ pub(super) struct Model {
     version_max: Version,
     /// The greatest fence that was seen so far.
     fence_max: Version,
-    /// The last moment that the store stamped.
+    /// When the store last stamped, at the earliest.
     pub(super) latest: Timestamp,
 }
 
@@ -39,49 +39,74 @@ pub(super) struct Step {
 }
 
 impl Model {
-    /// The model after the event, if it was decided at `now`; or why the machine would not have said that.
-    pub(super) fn after(&self, event: &Event, now: Timestamp) -> Result<Step, String> {
-        let (told, write) = rule(&event.asked, self.record.as_ref(), now);
+    /// The models that there may be after the event, if it came at that moment; or why the machine would not have
+    /// answered like that.
+    pub(super) fn after(&self, event: &Event, moment: Moment) -> Result<Vec<Step>, String> {
+        let Some(term) = self.term.as_ref().filter(|_| event.now.is_some()) else {
+            return self.step(event, moment).map(|step| vec![step]);
+        };
+        let mut steps = Vec::new();
+        let mut why = Err(String::new());
+        for reading in term.readings(moment.now).into_iter().rev() {
+            let mut read = Self { term: Some(reading), ..self.clone() };
+            if let Some(term) = &mut read.term {
+                term.narrow(moment.now);
+            }
+            match read.step(event, moment) {
+                Ok(step) => steps.push(step),
+                Err(reason) => why = Err(reason),
+            }
+        }
+        if steps.is_empty() { why } else { Ok(steps) }
+    }
+
+    fn step(&self, event: &Event, moment: Moment) -> Result<Step, String> {
+        let (told, write) = rule(&event.asked, self.record(), moment.now);
         let Some(answer) = &event.answer else {
-            return self.apply(&Seen::default(), write, now);
+            return self.apply(&Seen::default(), write, moment);
         };
         if !told.agrees_with(answer.told) {
             return Err(format!("the machine says {told:?}"));
         }
-        let step = self.apply(&answer.seen, write, now)?;
+        let step = self.apply(&answer.seen, write, moment)?;
         step.next.agrees_with(&answer.seen, told)?;
         Ok(step)
     }
 
-    fn apply(&self, seen: &Seen, write: Option<Write>, now: Timestamp) -> Result<Step, String> {
+    fn record(&self) -> Option<&Record> {
+        self.term.as_ref().map(|term| &term.record)
+    }
+
+    fn apply(&self, seen: &Seen, write: Option<Write>, moment: Moment) -> Result<Step, String> {
         let mut next = self.clone();
         let Some(write) = write else {
-            next.learn_version(seen, now)?;
-            next.learn_fence(seen)?;
+            next.learn_version(seen, moment.now)?;
+            next.learn_fence(seen.fence)?;
             return Ok(Step { next, writes: false });
         };
-        let grants = leaves_fence_open(&write);
-        next.version = seen.version.or(if grants { seen.fence } else { None });
+        let granted = leaves_fence_open(&write);
+        next.version = seen.version.or(seen.fence.filter(|_| granted));
         if let Some(version) = next.version {
             grown("version", version, self.version_max)?;
             next.version_max = version;
         }
-        if grants {
+        if granted {
             next.fence = None;
         }
-        let written_at = seen.written_at.unwrap_or(now);
-        next.record = Some(write.next.stamp(STAMP, written_at));
-        next.latest = self.latest.max(written_at);
-        next.learn_fence(&Seen {
-            fence: seen.fence.or(if grants { seen.version } else { None }),
-            ..Seen::default()
-        })?;
+        next.learn_fence(seen.fence.or(seen.version.filter(|_| granted)))?;
+        let is_open = term::is_open(write.next.unstamped());
+        let record = write.next.stamp(STAMP, moment.stamped_from);
+        next.term = Some(match &self.term {
+            Some(term) if !is_open => term.carried_over(record),
+            Some(_) | None => Term::new(record, moment.stamped_until),
+        });
+        next.latest = self.latest.max(moment.stamped_from);
         Ok(Step { next, writes: true })
     }
 
     /// An answer that wrote nothing shows the version that it found.
     fn learn_version(&mut self, seen: &Seen, now: Timestamp) -> Result<(), String> {
-        let live = self.record.as_ref().is_some_and(|record| record.is_live(now));
+        let live = self.record().is_some_and(|record| record.is_live(now));
         match (live, seen.version, self.version) {
             (true, Some(seen), Some(known)) if seen != known => {
                 Err(format!("version {} is what it saw, and the record is at {}", seen.get(), known.get()))
@@ -95,8 +120,8 @@ impl Model {
         }
     }
 
-    fn learn_fence(&mut self, seen: &Seen) -> Result<(), String> {
-        match (seen.fence, self.fence) {
+    fn learn_fence(&mut self, seen: Option<Version>) -> Result<(), String> {
+        match (seen, self.fence) {
             (Some(seen), Some(known)) if seen != known => {
                 Err(format!("fence {} is what it saw, and the run has {}", seen.get(), known.get()))
             }
@@ -110,7 +135,7 @@ impl Model {
     }
 
     fn agrees_with(&self, seen: &Seen, told: Told) -> Result<(), String> {
-        let Some(record) = &self.record else { return Ok(()) };
+        let Some(record) = self.record() else { return Ok(()) };
         let ran = told == Told::Claimed(Claimed::Run);
         if ran && seen.attempt.is_some_and(|attempt| attempt != record.attempt) {
             return Err(format!("the attempt is {}, and it saw {:?}", record.attempt, seen.attempt));
@@ -119,7 +144,7 @@ impl Model {
             told,
             Told::Claimed(Claimed::Replay)
                 | Told::Recorded(Recorded::Refused(Claimed::Replay))
-                | Told::Got(_)
+                | Told::Got(Some(_))
         );
         if replay && seen.outcome.is_some() && seen.outcome.as_ref() != record.outcome() {
             return Err(format!("the outcome is {:?}, and it saw {:?}", record.outcome(), seen.outcome));
@@ -129,12 +154,7 @@ impl Model {
 
     /// From when on the machine would judge the record otherwise.
     pub(super) fn deadlines(&self) -> impl Iterator<Item = Timestamp> {
-        let lease_until = match self.record.as_ref().map(|record| &record.state) {
-            Some(State::Running(running)) => Some(running.lease_until()),
-            _ => None,
-        };
-        let live_until = self.record.as_ref().and_then(Record::live_until);
-        lease_until.into_iter().chain(live_until)
+        self.term.iter().flat_map(Term::deadlines)
     }
 
     /// A digest of all that matters for what comes next.
@@ -147,15 +167,16 @@ impl Model {
             digest.update(version.map_or(u64::MAX, Version::get).to_le_bytes());
         }
         digest.update(self.latest.as_micros().to_le_bytes());
-        if let Some(Ok(bytes)) = self.record.as_ref().map(codec::encode) {
-            digest.update(bytes);
+        if let Some(term) = &self.term {
+            digest.update(term.began_until().as_micros().to_le_bytes());
+            digest.update(codec::encode(&term.record).unwrap_or_default());
         }
         digest.finalize().into()
     }
 
     /// The record in words for people.
     pub(super) fn describe(&self) -> String {
-        match &self.record {
+        match self.record() {
             None => "there was no record".into(),
             Some(record) => format!(
                 "the record was {}, attempt {}, at version {:?}, last stamped at {}",
@@ -164,21 +185,6 @@ impl Model {
                 self.version.map(Version::get),
                 self.latest
             ),
-        }
-    }
-}
-
-impl Asked {
-    /// The lease that a write of this starts.
-    pub(super) fn lease(&self) -> Option<Duration> {
-        match self {
-            Self::Claim(ask) => Some(ask.lease),
-            Self::Renew { lease, .. } => Some(*lease),
-            Self::RecordOnce(..)
-            | Self::Complete { .. }
-            | Self::Release { .. }
-            | Self::Resolve { .. }
-            | Self::Get => None,
         }
     }
 }

@@ -5,16 +5,13 @@
 
 use std::collections::HashSet;
 
-use semel::clock::Timestamp;
-
 use super::event::Event;
 use super::model::Model;
+use super::moment::Moments;
 use super::verdict::Verdict;
 
 /// How many states are looked at before a search is given up, unless said.
 const STATES_MAX: usize = 1_000_000;
-/// How many known moments ahead are tried for one that is not known.
-const MOMENTS_AHEAD: usize = 8;
 
 /// Decides whether the history of one key is linearizable.
 pub fn check(events: &[Event]) -> Verdict {
@@ -30,8 +27,7 @@ struct Search<'a> {
     events: &'a [Event],
     /// Places in `events`, in the order of their invocation.
     by_invocation: Vec<usize>,
-    /// Every moment that somebody saw, sorted.
-    moments: Vec<Timestamp>,
+    moments: Moments,
     /// Which events are taken, one bit each.
     taken: Vec<u64>,
     order: Vec<usize>,
@@ -51,15 +47,10 @@ impl<'a> Search<'a> {
     fn new(events: &'a [Event]) -> Self {
         let mut by_invocation: Vec<_> = (0..events.len()).collect();
         by_invocation.sort_by_key(|at| events.get(*at).map(|event| event.invoked_at));
-        let seen_at = |event: &Event| event.seen().and_then(|seen| seen.written_at);
-        let mut moments: Vec<_> =
-            events.iter().flat_map(|event| [event.now, seen_at(event)]).flatten().collect();
-        moments.sort_unstable();
-        moments.dedup();
         Self {
             events,
             by_invocation,
-            moments,
+            moments: Moments::of(events),
             taken: vec![0; events.len().div_ceil(64)],
             order: Vec::new(),
             needed: events.iter().filter(|event| event.answer.is_some()).count(),
@@ -122,14 +113,15 @@ impl<'a> Search<'a> {
     fn choices(&self, model: &Model) -> Vec<(usize, Model)> {
         let mut choices = Vec::new();
         for (at, event) in self.open() {
-            for now in self.moments_for(model, event) {
-                let Ok(step) = model.after(event, now) else { continue };
-                match (&event.answer, step.writes) {
-                    // Nothing changed and nothing was learnt, so it may as well come right now.
-                    (Some(_), false) if step.next == *model => return vec![(at, step.next)],
-                    // Nobody heard of it and nothing came of it: it need not be in the order.
-                    (None, false) => {}
-                    _ => choices.push((at, step.next)),
+            for moment in self.moments.of_event(at, event, model) {
+                for step in model.after(event, moment).unwrap_or_default() {
+                    match (&event.answer, step.writes) {
+                        // Nothing changed and nothing was learnt, so it may as well come right now.
+                        (Some(_), false) if step.next == *model => return vec![(at, step.next)],
+                        // Nobody heard of it and nothing came of it: it need not be in the order.
+                        (None, false) => {}
+                        _ => choices.push((at, step.next)),
+                    }
                 }
             }
         }
@@ -157,35 +149,6 @@ impl<'a> Search<'a> {
         open.into_iter().filter(move |(_, event)| event.invoked_at <= first_end)
     }
 
-    /// The moments at which the event may have been decided. One that is not known is tried right after what is
-    /// taken, where the record would be judged otherwise, and where a lease from then on would end between two
-    /// moments that somebody saw.
-    fn moments_for(&self, model: &Model, event: &Event) -> Vec<Timestamp> {
-        if let Some(now) = event.now {
-            return vec![now];
-        }
-        let floor = model.latest.max(Timestamp::from_micros(1));
-        let ahead = |from: Timestamp| {
-            let start = self.moments.partition_point(|moment| *moment <= from);
-            self.moments.iter().skip(start).take(MOMENTS_AHEAD).copied()
-        };
-        let mut moments = vec![floor];
-        moments.extend(model.deadlines().filter(|deadline| *deadline > floor));
-        moments.extend(ahead(floor));
-        if let (Some(lease), None) = (event.asked.lease(), &event.answer) {
-            let span = u64::try_from(lease.as_micros()).unwrap_or(u64::MAX);
-            let before = |moment: Timestamp| Timestamp::from_micros(moment.as_micros().saturating_sub(span));
-            moments.extend(ahead(floor.plus(lease)).map(before));
-            moments.extend(
-                self.moments.last().map(|last| before(*last).plus(std::time::Duration::from_micros(1))),
-            );
-            moments.retain(|moment| *moment >= floor);
-        }
-        moments.sort_unstable();
-        moments.dedup();
-        moments
-    }
-
     fn explain(&mut self) -> String {
         self.taken.fill(0);
         for at in self.longest.clone() {
@@ -202,9 +165,9 @@ impl<'a> Search<'a> {
                 .map(|event| format!("  {event}")),
         );
         lines.push(format!("Then {}, and:", self.stuck_at.describe()));
-        for (_, event) in self.open() {
-            let why =
-                self.moments_for(&self.stuck_at, event).first().map(|now| self.stuck_at.after(event, *now));
+        for (at, event) in self.open() {
+            let moments = self.moments.of_event(at, event, &self.stuck_at);
+            let why = moments.first().map(|moment| self.stuck_at.after(event, *moment));
             let why = match why {
                 Some(Err(why)) => why,
                 Some(Ok(_)) | None => "after that nothing else fits".into(),
