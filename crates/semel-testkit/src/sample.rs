@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use semel::clock::Timestamp;
 use semel::machine::Write;
 use semel::machine::claim::{Ask, Probe, Reentry, claim, record_once};
-use semel::record::{PermitId, Record};
+use semel::record::PermitId;
 use semel::{Error, ErrorKind, Key, Lapse, Outcome, Result};
 
 /// The lease and the retention of an ask, unless a test changes them: longer than any test takes.
@@ -57,15 +58,5 @@ pub fn written(write: Option<Write>) -> Result<Write> {
     write.ok_or_else(|| Error::new(ErrorKind::Invalid, "the machine had nothing to write; ask for a change"))
 }
 
-/// The permit id that the record runs or was done under.
-pub fn permit_id_of(record: &Record) -> Option<PermitId> {
-    use semel::record::State;
-    match &record.state {
-        State::Running(running) => Some(running.permit_id),
-        State::Done(done) => Some(done.permit_id),
-        State::Released(_) | State::Held(_) => None,
-    }
-}
-
 /// Nothing is found, so no moment is judged.
-const NO_MOMENT: semel::clock::Timestamp = semel::clock::Timestamp::from_micros(1);
+const NO_MOMENT: Timestamp = Timestamp::from_micros(1);

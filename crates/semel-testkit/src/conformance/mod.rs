@@ -6,6 +6,7 @@
 mod batch;
 mod broken;
 mod concurrent;
+mod difference;
 mod keep;
 mod key;
 mod load;

@@ -1,9 +1,11 @@
 //! Promises about the store's own now.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use semel::store::{Scan, Store};
 
 use super::broken::{Broken, promised};
-use super::trial::{LONG, Trial, first, rewrite};
+use super::trial::{LONG, Trial, at_once, first, rewrite};
 use crate::sample;
 
 /// The now of an answer is never earlier than the now of an answer before it.
@@ -21,6 +23,18 @@ pub async fn now_never_runs_backwards(store: &dyn Store) -> Result<(), Broken> {
             last = now;
         }
         record = loaded.value.into_iter().next().flatten().unwrap_or(record);
+    }
+    let latest = AtomicU64::new(last.as_micros());
+    at_once((0..4).map(|_| now_never_behind(trial, &latest)).collect())?.into_iter().collect()
+}
+
+/// What one caller was told binds what every other is told later.
+async fn now_never_behind(trial: Trial<'_>, latest: &AtomicU64) -> Result<(), Broken> {
+    for _ in 0..100 {
+        let before = latest.load(Ordering::SeqCst);
+        let now = trial.now().await?;
+        promised!(now.as_micros() >= before, "now never runs backwards", "{now} after {before} elsewhere");
+        latest.fetch_max(now.as_micros(), Ordering::SeqCst);
     }
     Ok(())
 }

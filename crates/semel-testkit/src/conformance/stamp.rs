@@ -8,6 +8,7 @@ use semel::store::{Store, Swap};
 use semel::{Lapse, Outcome};
 
 use super::broken::{Broken, promised};
+use super::difference::difference;
 use super::trial::{LONG, Trial, at, rewrite};
 use crate::sample;
 
@@ -78,9 +79,10 @@ pub(super) async fn stamped(trial: Trial<'_>, swap: Swap) -> Result<Record, Brok
     let draft = swap.next.clone();
     let record = trial.write(swap).await?;
     let expected = draft.stamp(record.version, record.changed_at);
-    promised!(record == expected, "the record is the draft, stamped", "{record:?} instead of {expected:?}");
+    promised!(record == expected, "the record is the draft, stamped", "{}", difference(&record, &expected));
     let found = trial.load(record.key.id()).await?;
-    promised!(found.as_ref() == Some(&expected), "load gives what swap gave", "{found:?} for {expected:?}");
+    let found = found.ok_or_else(|| Broken::new("load gives what swap gave", "nothing"))?;
+    promised!(found == expected, "load gives what swap gave", "{}", difference(&found, &expected));
     Ok(record)
 }
 

@@ -12,3 +12,4 @@ mod generated;
 #[cfg(test)]
 mod history;
 mod saboteur;
+mod shared;
