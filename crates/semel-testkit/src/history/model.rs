@@ -29,9 +29,12 @@ pub(super) struct Model {
     fence_max: Version,
     /// When the store last stamped, at the earliest.
     pub(super) latest: Timestamp,
+    /// The model without the last write, if its reply was lost and no answer since tells the two apart.
+    unseen: Option<Box<Self>>,
 }
 
 /// What an event does to the model.
+#[derive(Clone)]
 pub(super) struct Step {
     pub(super) next: Model,
     /// Whether the record was written.
@@ -42,22 +45,45 @@ impl Model {
     /// The models that there may be after the event, if it came at that moment; or why the machine would not have
     /// answered like that.
     pub(super) fn after(&self, event: &Event, moment: Moment) -> Result<Vec<Step>, String> {
-        let Some(term) = self.term.as_ref().filter(|_| event.now.is_some()) else {
-            return self.step(event, moment).map(|step| vec![step]);
+        let mut steps = self.read_after(event, moment)?;
+        if let Some(without) = &self.unseen {
+            let others = without.after(event, moment).unwrap_or_default();
+            // A lost write that nobody saw before it was written over may as well not have happened. Orders with
+            // it and without it would double with every lost reply.
+            steps.retain(|step| !step.writes || !others.iter().any(|other| other.next.is_as(&step.next)));
+            let untold = others.iter().any(|other| !other.writes && other.next == **without);
+            for step in steps.iter_mut().filter(|step| !step.writes && untold) {
+                step.next.unseen.clone_from(&self.unseen);
+            }
+        }
+        for step in steps.iter_mut().filter(|step| step.writes && event.answer.is_none()) {
+            step.next.unseen = Some(Box::new(self.clone()));
+        }
+        Ok(steps)
+    }
+
+    /// The same, for each way in which a record whose stamp nobody saw may be read.
+    fn read_after(&self, event: &Event, moment: Moment) -> Result<Vec<Step>, String> {
+        let seen = Self { unseen: None, ..self.clone() };
+        let Some(term) = seen.term.as_ref().filter(|_| event.now.is_some()) else {
+            return seen.step(event, moment).map(|step| vec![step]);
         };
         let mut steps = Vec::new();
         let mut why = Err(String::new());
-        for reading in term.readings(moment.now).into_iter().rev() {
-            let mut read = Self { term: Some(reading), ..self.clone() };
-            if let Some(term) = &mut read.term {
-                term.narrow(moment.now);
-            }
+        for mut reading in term.readings(moment.now).into_iter().rev() {
+            reading.narrow(moment.now);
+            let read = Self { term: Some(reading), ..seen.clone() };
             match read.step(event, moment) {
                 Ok(step) => steps.push(step),
                 Err(reason) => why = Err(reason),
             }
         }
         if steps.is_empty() { why } else { Ok(steps) }
+    }
+
+    fn is_as(&self, other: &Self) -> bool {
+        let seen = |model: &Self| Self { unseen: None, ..model.clone() };
+        seen(self) == seen(other)
     }
 
     fn step(&self, event: &Event, moment: Moment) -> Result<Step, String> {
@@ -170,6 +196,9 @@ impl Model {
         if let Some(term) = &self.term {
             digest.update(term.began_until().as_micros().to_le_bytes());
             digest.update(codec::encode(&term.record).unwrap_or_default());
+        }
+        if let Some(without) = &self.unseen {
+            digest.update(without.digest(&[]));
         }
         digest.finalize().into()
     }

@@ -11,7 +11,7 @@ use super::moment::Moments;
 use super::verdict::Verdict;
 
 /// How many states are looked at before a search is given up, unless said.
-const STATES_MAX: usize = 1_000_000;
+const STATES_MAX: usize = 200_000;
 
 /// Decides whether the history of one key is linearizable.
 pub fn check(events: &[Event]) -> Verdict {
