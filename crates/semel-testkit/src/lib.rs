@@ -1,1 +1,40 @@
-//! kit
+//! The suite that proves a store of semel, for the stores that come with it and for yours.
+//!
+//! ```
+//! use semel::store::MemoryStore;
+//!
+//! async fn open() -> MemoryStore {
+//!     MemoryStore::new()
+//! }
+//! semel_testkit::conformance!(open);
+//! ```
+//!
+//! # Layout
+//!
+//! - [`conformance`]: what every store promises, one named function a promise.
+//! - [`saboteur`]: stores that break a promise each, to prove that the suite would notice.
+//! - [`history`]: whether what callers saw of one key could have happened one after the other.
+//! - [`clock`](ManualClock): a clock that a test moves by hand.
+//! - [`sample`]: keys and asks to try a store with.
+//! - [`carry`](carry()): the shortest way from the machine to a store.
+//! - `run`: what the tests that `conformance!` makes run on.
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "counts of tests are small, and one that overflows fails its test, as it should"
+)]
+
+mod carry;
+mod clock;
+pub mod conformance;
+pub mod history;
+mod run;
+pub mod saboteur;
+pub mod sample;
+
+pub use carry::{Carried, Effect, carry};
+pub use clock::ManualClock;
+
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::run::keeps;
+}

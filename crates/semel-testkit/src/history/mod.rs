@@ -1,0 +1,27 @@
+//! Whether what callers saw of one key could have happened one after the other.
+//!
+//! Callers at the same time record what they asked, what they were told, and when on one shared counter. The
+//! history is linearizable if there is an order of those events, true to the counter, in which the pure machine
+//! would have given every one of those answers. A reply that was lost may have taken effect at any time after it
+//! was asked for, or never.
+//!
+//! - [`event`](Event): what one caller asked and was told.
+//! - [`recorder`](Recorder): asks a store on behalf of callers and writes down the events.
+//! - `model`: the record as the machine would have it, event by event.
+//! - `moment`: when an event may have been decided and stamped, as far as that is known.
+//! - `term`: from when a record's lease or retention counts, when nobody saw the stamp.
+//! - `search`: looks for an order, and remembers where there is none.
+//! - [`verdict`](Verdict): an order, or why there is none.
+
+mod event;
+mod model;
+mod moment;
+mod recorder;
+mod search;
+mod term;
+mod verdict;
+
+pub use event::{Answer, Asked, Event, Seen, Told};
+pub use recorder::Recorder;
+pub use search::{check, check_within};
+pub use verdict::Verdict;

@@ -1,0 +1,15 @@
+//! The suite, turned on itself: a store that keeps its promises passes, and each saboteur fails.
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "an overflow fails the test that it happens in, as it should"
+)]
+
+#[cfg(test)]
+mod clock;
+mod conformance;
+#[cfg(test)]
+mod generated;
+#[cfg(test)]
+mod history;
+mod saboteur;
+mod shared;
