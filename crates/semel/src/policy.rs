@@ -9,6 +9,11 @@ pub const LEASE_DEFAULT: Duration = Duration::from_mins(1);
 /// How long a finished record is remembered, unless the caller says otherwise.
 pub const RETENTION_DEFAULT: Duration = Duration::from_hours(24);
 
+/// The longest lease: whoever dies holding one blocks its key for that long.
+pub const LEASE_MAX: Duration = Duration::from_hours(24);
+/// The longest retention.
+pub const RETENTION_MAX: Duration = Duration::from_hours(24 * 365 * 100);
+
 /// What a lapsed lease means. Kept with the record, so that every process agrees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lapse {
@@ -75,6 +80,12 @@ impl Policy {
         if self.lease < Duration::from_millis(1) {
             return Err(Error::invalid("lease is under a millisecond; no run could keep it"));
         }
+        if self.lease > LEASE_MAX {
+            return Err(Error::invalid("lease is over a day; keep it short and let the heartbeat renew it"));
+        }
+        if self.retention > RETENTION_MAX {
+            return Err(Error::invalid("retention is over a hundred years; nothing here lasts that long"));
+        }
         if self.retention.is_zero() {
             return Err(Error::invalid("retention is zero; nothing would be remembered"));
         }
@@ -97,6 +108,12 @@ mod tests {
         assert!(refused(Policy { retention: Duration::ZERO, ..Policy::default() }).starts_with("retention"));
         let none = Policy { attempts_max: Some(0), ..Policy::default() };
         assert!(refused(none).starts_with("attempts_max"));
+        assert!(
+            refused(Policy { lease: LEASE_MAX + Duration::from_secs(1), ..Policy::default() })
+                .starts_with("lease")
+        );
+        let for_ever = Policy { retention: Duration::MAX, ..Policy::default() };
+        assert!(refused(for_ever).starts_with("retention is over"));
         assert!(Policy { lease: Duration::from_millis(1), ..Policy::default() }.checked().is_ok());
     }
 }

@@ -15,8 +15,9 @@ use crate::record::Version;
 /// Part of an id: names a record of a shard in four bytes, well enough to find it and check.
 type Hint = u32;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shard {
+    seed: Seed,
     records: HashTable<Packed>,
     /// When to look at which record, earliest first. A record has at least one entry at or before the end of
     /// its keep; the ones that a later write made wrong are skipped when their time comes.
@@ -26,11 +27,36 @@ pub(super) struct Shard {
     writes: u64,
 }
 
+impl Default for Shard {
+    fn default() -> Self {
+        Self {
+            seed: Seed(rand::random()),
+            records: HashTable::new(),
+            looks: BinaryHeap::new(),
+            done: VecDeque::new(),
+            writes: 0,
+        }
+    }
+}
+
+/// A secret that spreads hints over a table. Keys are chosen by strangers: without it they could choose many that
+/// fall into one place.
+#[derive(Clone, Copy, Debug)]
+struct Seed(u64);
+
+impl Seed {
+    fn hash(self, hint: Hint) -> u64 {
+        let product = (u64::from(hint) ^ self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The low half of a product knows only the low half of its factors; the high half knows all.
+        product ^ (product >> 32)
+    }
+}
+
 impl Shard {
     pub(super) fn get(&self, id: &RecordId, now: Timestamp) -> Option<&Packed> {
         let bytes = id.as_bytes();
         self.records
-            .find(hash(hint(bytes)), |packed| packed.id_bytes() == bytes)
+            .find(self.seed.hash(hint(bytes)), |packed| packed.id_bytes() == bytes)
             .filter(|packed| packed.is_kept_at(now))
     }
 
@@ -43,13 +69,13 @@ impl Shard {
 
     /// Puts a record in, over the one that was there.
     pub(super) fn put(&mut self, mut packed: Packed, epoch: Timestamp) -> Option<Packed> {
-        let hint = hint(packed.id_bytes());
+        let (seed, hint) = (self.seed, hint(packed.id_bytes()));
         let due = packed.kept_until().map_or(Tick::NEVER, |until| Tick::of(until, epoch));
         let bytes = *packed.id_bytes();
         match self.records.entry(
-            hash(hint),
+            seed.hash(hint),
             |known| *known.id_bytes() == bytes,
-            |known| hash(self::hint(known.id_bytes())),
+            |known| seed.hash(self::hint(known.id_bytes())),
         ) {
             Entry::Occupied(mut slot) => {
                 let looked_at = slot.get().looked_at();
@@ -77,9 +103,9 @@ impl Shard {
         self.done.push_back((at, hint(id.as_bytes())));
         // Notes of lives that are over would pile up in a store that never reaches its bound.
         if self.done.len() > self.records.len().saturating_mul(2).saturating_add(64) {
-            let records = &self.records;
+            let (seed, records) = (self.seed, &self.records);
             self.done.retain(|(at, hint)| {
-                records.find(hash(*hint), |packed| was_done(packed, *at, *hint)).is_some()
+                records.find(seed.hash(*hint), |packed| was_done(packed, *at, *hint)).is_some()
             });
         }
     }
@@ -113,7 +139,7 @@ impl Shard {
             }
             self.looks.pop();
             let due = |packed: &Packed| packed.looked_at() == tick && self::hint(packed.id_bytes()) == hint;
-            let Ok(mut slot) = self.records.find_entry(hash(hint), due) else { continue };
+            let Ok(mut slot) = self.records.find_entry(self.seed.hash(hint), due) else { continue };
             if !slot.get().is_kept_at(now) {
                 let (packed, _) = slot.remove();
                 room.give_back(packed.cost_bytes());
@@ -138,7 +164,9 @@ impl Shard {
             }
             self.done.pop_front();
             // A note without its record is of a life that is over.
-            if let Ok(slot) = self.records.find_entry(hash(hint), |packed| was_done(packed, at, hint)) {
+            if let Ok(slot) =
+                self.records.find_entry(self.seed.hash(hint), |packed| was_done(packed, at, hint))
+            {
                 let (packed, _) = slot.remove();
                 room.give_back(packed.cost_bytes());
                 return true;
@@ -164,9 +192,4 @@ fn was_done(packed: &Packed, at: Tick, hint: Hint) -> bool {
 fn hint(id: &[u8; 32]) -> Hint {
     let [_, _, _, _, a, b, c, d, ..] = *id;
     u32::from_le_bytes([a, b, c, d])
-}
-
-/// Spreads a hint over the bits that the table looks at, its lowest and its highest.
-fn hash(hint: Hint) -> u64 {
-    u64::from(hint).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

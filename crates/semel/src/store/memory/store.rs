@@ -1,7 +1,7 @@
 //! The four methods, and the bound that they keep.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::packed::{Packed, Tick};
@@ -10,6 +10,7 @@ use super::shard::Shard;
 use crate::clock::{Clock, SystemClock, Timestamp, micros};
 use crate::error::Result;
 use crate::key::RecordId;
+use crate::lock::lock;
 use crate::record::Record;
 use crate::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
 
@@ -139,8 +140,7 @@ impl MemoryStore {
     }
 
     fn shard(&self, index: usize) -> Option<MutexGuard<'_, Shard>> {
-        // A poisoned shard is one whose writer panicked between two lines that cannot: its table is whole.
-        self.shards.get(index).map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner))
+        self.shards.get(index).map(lock)
     }
 
     fn swap_one(&self, swap: Swap) -> Result<SwapReply> {

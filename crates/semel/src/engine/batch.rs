@@ -1,0 +1,177 @@
+//! Swaps of many callers in one round trip. No timers: a batch leaves when the one before it is back.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use tokio::sync::oneshot;
+
+use super::driven::{poll_once, spawn_if_possible};
+use crate::error::{Error, ErrorKind, Result};
+use crate::lock::lock;
+use crate::store::{Answer, Store, Swap, SwapReply};
+
+/// How many swaps ride together at most.
+const BATCH_SWAPS_MAX: usize = 1_024;
+/// How many batches are on their way at once before callers queue up.
+const IN_FLIGHT_MAX: usize = 2;
+
+pub(super) struct Batcher {
+    store: Arc<dyn Store>,
+    queue: Mutex<VecDeque<Waiting>>,
+    /// Changed only under the queue's lock; read without it by callers who hope to find the way free.
+    in_flight: AtomicUsize,
+}
+
+struct Waiting {
+    swap: Swap,
+    told: oneshot::Sender<Result<Told>>,
+}
+
+/// What the store said to one swap.
+pub(super) struct Told {
+    pub(super) answer: Answer<SwapReply>,
+    pub(super) cost: Cost,
+}
+
+/// Whether an answer had to be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    /// The store answered at once.
+    Nothing,
+    /// There was a round trip.
+    RoundTrip,
+}
+
+impl Batcher {
+    pub(super) fn new(store: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { store, queue: Mutex::default(), in_flight: AtomicUsize::new(0) })
+    }
+
+    pub(super) async fn swap(self: &Arc<Self>, swap: Swap) -> Result<Told> {
+        if self.in_flight.load(Ordering::Acquire) < IN_FLIGHT_MAX {
+            return self.send_alone(swap).await;
+        }
+        match self.enqueue(swap) {
+            Ok(told) => told.await.unwrap_or_else(|_| Err(reply_lost())),
+            Err(swap) => self.send_alone(swap).await,
+        }
+    }
+
+    /// Sends a swap by itself. It counts as in flight only once it has to wait: a store in this process answers
+    /// at once, and its callers never queue behind one another.
+    async fn send_alone(self: &Arc<Self>, swap: Swap) -> Result<Told> {
+        let mut reply = self.store.swap(vec![swap]);
+        if let Poll::Ready(answer) = poll_once(reply.as_mut()).await {
+            return only(answer, Cost::Nothing);
+        }
+        let turn = Turn::start(self);
+        let answer = only(reply.await, Cost::RoundTrip);
+        drop(turn);
+        answer
+    }
+
+    /// Queues behind the batches in flight, or hands the swap back if they have landed meanwhile: then nobody
+    /// would come back to fetch it.
+    #[expect(clippy::result_large_err, reason = "the swap itself, handed back to be sent")]
+    fn enqueue(&self, swap: Swap) -> std::result::Result<oneshot::Receiver<Result<Told>>, Swap> {
+        let mut queue = lock(&self.queue);
+        if self.in_flight.load(Ordering::Acquire) < IN_FLIGHT_MAX {
+            return Err(swap);
+        }
+        let (told, receiver) = oneshot::channel();
+        queue.push_back(Waiting { swap, told });
+        Ok(receiver)
+    }
+
+    async fn send(&self, batch: Vec<Waiting>) {
+        let (swaps, callers): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|waiting| (waiting.swap, waiting.told)).unzip();
+        let answer = self.store.swap(swaps).await.and_then(|answer| complete_answer(answer, callers.len()));
+        match answer {
+            Ok(Answer { now, value }) => {
+                for (caller, reply) in callers.into_iter().zip(value) {
+                    let told = Told { answer: Answer { now, value: reply }, cost: Cost::RoundTrip };
+                    drop(caller.send(Ok(told)));
+                }
+            }
+            Err(error) => {
+                for caller in callers {
+                    drop(caller.send(Err(error.duplicate())));
+                }
+            }
+        }
+    }
+}
+
+/// One batch in flight. When it is over, its place goes to whatever queued up behind it.
+struct Turn {
+    batcher: Arc<Batcher>,
+    counts: Counts,
+}
+
+#[derive(PartialEq)]
+enum Counts {
+    InFlight,
+    NoMore,
+}
+
+impl Turn {
+    fn start(batcher: &Arc<Batcher>) -> Self {
+        let _queue = lock(&batcher.queue);
+        batcher.in_flight.fetch_add(1, Ordering::AcqRel);
+        Self { batcher: Arc::clone(batcher), counts: Counts::InFlight }
+    }
+
+    /// What queued up meanwhile; if nothing did, this turn is over.
+    fn next_batch(&mut self) -> Option<Vec<Waiting>> {
+        let mut queue = lock(&self.batcher.queue);
+        if queue.is_empty() {
+            self.batcher.in_flight.fetch_sub(1, Ordering::AcqRel);
+            self.counts = Counts::NoMore;
+            return None;
+        }
+        let ride = queue.len().min(BATCH_SWAPS_MAX);
+        Some(queue.drain(..ride).collect())
+    }
+
+    async fn lead(mut self, first: Vec<Waiting>) {
+        let mut next = Some(first);
+        while let Some(batch) = next {
+            self.batcher.send(batch).await;
+            next = self.next_batch();
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.counts == Counts::InFlight
+            && let Some(batch) = self.next_batch()
+        {
+            let batcher = Arc::clone(&self.batcher);
+            // The place is handed over, not given up: it still counts.
+            spawn_if_possible(Self { batcher, counts: Counts::InFlight }.lead(batch));
+        }
+    }
+}
+
+fn only(answer: Result<Answer<Vec<SwapReply>>>, cost: Cost) -> Result<Told> {
+    let Answer { now, mut value } = complete_answer(answer?, 1)?;
+    let value = value.pop().ok_or_else(reply_lost)?;
+    Ok(Told { answer: Answer { now, value }, cost })
+}
+
+/// A store that answers fewer or more than it was asked has left its contract: nobody knows what it did.
+fn complete_answer(answer: Answer<Vec<SwapReply>>, asked: usize) -> Result<Answer<Vec<SwapReply>>> {
+    if answer.value.len() == asked {
+        return Ok(answer);
+    }
+    let message = format!("the store answered {} of {asked} swaps; ask again", answer.value.len());
+    Err(Error::new(ErrorKind::Unknown, message))
+}
+
+fn reply_lost() -> Error {
+    Error::new(ErrorKind::Unknown, "the store's reply was lost; ask again")
+}

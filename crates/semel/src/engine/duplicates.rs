@@ -1,0 +1,147 @@
+//! Counts of replays and busy answers: gathered in the process, written with a later batch.
+//!
+//! At most a few seconds late and exact in the end; what was gathered and not yet written is lost if the
+//! process dies.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::driven::spawn_if_possible;
+use super::semel::{Inner, Semel};
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::key::RecordId;
+use crate::lock::lock;
+use crate::machine::amend;
+use crate::record::{Duplicates, Record};
+use crate::store::{Swap, SwapReply};
+
+/// How long counts are gathered before they are written.
+const GATHER: Duration = Duration::from_secs(2);
+/// How many records are written at a time.
+const BATCH_RECORDS: usize = 1_024;
+/// How often a batch of counts is tried against other writers before it waits for the next round.
+const TRIES: usize = 8;
+const SHARDS: usize = 32;
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    shards: [Mutex<HashMap<RecordId, Duplicates>>; SHARDS],
+    writer_runs: AtomicBool,
+}
+
+impl Ledger {
+    fn add(&self, id: RecordId, seen: Duplicates) {
+        let [first, ..] = *id.as_bytes();
+        let Some(shard) = self.shards.get(usize::from(first) % SHARDS) else { return };
+        let mut shard = lock(shard);
+        let known = shard.entry(id).or_default();
+        known.count = known.count.saturating_add(seen.count);
+        known.last_seen_at = known.last_seen_at.max(seen.last_seen_at);
+    }
+
+    fn take(&self) -> Vec<(RecordId, Duplicates)> {
+        self.shards.iter().flat_map(|shard| std::mem::take(&mut *lock(shard))).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| lock(shard).is_empty())
+    }
+}
+
+impl Semel {
+    /// Writes the counts of duplicates that are still only in this process. Call it before a planned stop.
+    pub async fn flush(&self) -> Result<()> {
+        self.inner.write_duplicates().await
+    }
+}
+
+impl Inner {
+    pub(super) fn note_duplicate(self: &Arc<Self>, record: &Record, now: Timestamp) {
+        self.duplicates.add(record.key.id(), Duplicates { count: 1, last_seen_at: Some(now) });
+        if !self.duplicates.writer_runs.load(Ordering::Relaxed)
+            && !self.duplicates.writer_runs.swap(true, Ordering::AcqRel)
+        {
+            spawn_if_possible(Arc::clone(self).write_later());
+        }
+    }
+
+    /// Runs while there is something to write, and ends when there is not.
+    async fn write_later(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(GATHER).await;
+            if let Err(error) = self.write_duplicates().await {
+                tracing::debug!(%error, "semel: counts of duplicates will be written later");
+            }
+            if self.duplicates.is_empty() {
+                self.duplicates.writer_runs.store(false, Ordering::Release);
+                // Something may have come between the look and the flag.
+                if self.duplicates.is_empty() || self.duplicates.writer_runs.swap(true, Ordering::AcqRel) {
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn write_duplicates(&self) -> Result<()> {
+        let mut gathered = self.duplicates.take();
+        while !gathered.is_empty() {
+            let rest = gathered.split_off(gathered.len().min(BATCH_RECORDS));
+            let unwritten = self.write_batch(gathered).await;
+            let failed = unwritten.is_err();
+            let (Ok(left) | Err((_, left))) = &unwritten;
+            for (id, seen) in left {
+                self.duplicates.add(*id, *seen);
+            }
+            if failed {
+                for (id, seen) in rest {
+                    self.duplicates.add(id, seen);
+                }
+                return unwritten.map(drop).map_err(|(error, _)| error);
+            }
+            gathered = rest;
+        }
+        Ok(())
+    }
+
+    /// Writes the counts of some records; hands back those that other writers were faster than.
+    async fn write_batch(&self, batch: Vec<(RecordId, Duplicates)>) -> BatchWritten {
+        let mut left = batch;
+        for _ in 0..TRIES {
+            let ids = left.iter().map(|(id, _)| *id).collect();
+            let found = match self.store.load(ids).await {
+                Ok(found) => found,
+                Err(error) => return Err((error, left)),
+            };
+            let (mut swaps, mut counts) = (Vec::new(), Vec::new());
+            for ((id, seen), record) in left.into_iter().zip(found.value) {
+                // A record that is gone has nothing to count on.
+                if let (Some(record), Some(write)) =
+                    (&record, amend::count_duplicates(record.as_ref(), seen, found.now).write)
+                {
+                    swaps.push(Swap { expected: Some(record.version), next: write.next, keep: write.keep });
+                    counts.push((id, seen));
+                }
+            }
+            if swaps.is_empty() {
+                return Ok(Vec::new());
+            }
+            // A lost reply leaves open whether these were counted: counting them again could only be wrong.
+            let Ok(replies) = self.store.swap(swaps).await else { return Ok(Vec::new()) };
+            left = counts
+                .into_iter()
+                .zip(replies.value)
+                .filter_map(|(count, reply)| matches!(reply, SwapReply::Stale(_)).then_some(count))
+                .collect();
+            if left.is_empty() {
+                return Ok(left);
+            }
+        }
+        Ok(left)
+    }
+}
+
+type Counts = Vec<(RecordId, Duplicates)>;
+type BatchWritten = std::result::Result<Counts, (crate::error::Error, Counts)>;

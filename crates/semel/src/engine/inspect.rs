@@ -1,0 +1,52 @@
+//! For people and tools: look at records, settle what is held, sweep by hand.
+
+use std::sync::Arc;
+
+use super::carry::Guess;
+use super::driven::driven;
+use super::semel::Semel;
+use crate::error::Result;
+use crate::key::Key;
+use crate::machine::settle::{self, Resolution, Resolved};
+use crate::record::Record;
+use crate::store::{Page, Scan, Swept};
+
+impl Semel {
+    /// The record of a key, if there is one that still counts. Never refreshes it, never counts as a duplicate.
+    pub async fn get(&self, key: &Key) -> Result<Option<Record>> {
+        let answer = self.inner.store.load(vec![key.id()]).await?;
+        let found = answer.value.into_iter().next().flatten();
+        Ok(found.filter(|record| record.key == *key && record.is_live(answer.now)))
+    }
+
+    /// A page of records, in the order of their ids.
+    pub async fn scan(&self, scan: Scan) -> Result<Page> {
+        let answer = self.inner.store.scan(scan).await?;
+        let mut page = answer.value;
+        page.records.retain(|record| record.is_live(answer.now));
+        Ok(page)
+    }
+
+    /// Settles a held record: done with an outcome, or released.
+    pub async fn resolve(&self, key: &Key, resolution: Resolution) -> Result<Resolved> {
+        let (inner, key, permit_id) = (Arc::clone(&self.inner), key.clone(), self.inner.mint());
+        let resolving = async move {
+            let rule = |found: Option<&Record>, now| settle::resolve(found, permit_id, &resolution, now);
+            let carried = inner.carry(&key, Guess::Open, rule).await?;
+            inner.waiters.wake(&key.id());
+            Ok(carried.answer)
+        };
+        driven(resolving, |_| ()).await
+    }
+
+    /// Removes at most `limit` records that are past their time. A [`Sweeper`](super::Sweeper) does this by itself.
+    pub async fn sweep(&self, limit: usize) -> Result<Swept> {
+        let inner = Arc::clone(&self.inner);
+        let sweeping = async move {
+            let swept = inner.store.sweep(limit).await?.value;
+            inner.counters.swept.add(swept.removed as u64);
+            Ok(swept)
+        };
+        driven(sweeping, |_| ()).await
+    }
+}

@@ -1,0 +1,113 @@
+//! What can be seen from outside: counters, histograms, and the numbers behind them.
+//!
+//! Metrics go through the `metrics` facade: `semel_decisions_total` by `decision`, `semel_lost_total`,
+//! `semel_swept_total`, and the histograms `semel_claim_seconds` and `semel_settle_seconds`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What an engine decided since it was built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Runs granted, `record_once` included.
+    pub run: u64,
+    /// Claims answered with a stored outcome.
+    pub replay: u64,
+    /// Claims told that another caller runs.
+    pub busy: u64,
+    /// Claims with another fingerprint.
+    pub mismatch: u64,
+    /// Claims told that somebody must decide.
+    pub held: u64,
+    /// Permits that turned out to be another's.
+    pub lost: u64,
+    /// Runs without protection.
+    pub unprotected: u64,
+    /// Records removed past their time.
+    pub swept: u64,
+}
+
+/// The engine's own counters, each with its metric.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) run: Counter<Run>,
+    pub(crate) replay: Counter<Replay>,
+    pub(crate) busy: Counter<Busy>,
+    pub(crate) mismatch: Counter<Mismatch>,
+    pub(crate) held: Counter<Held>,
+    pub(crate) lost: Counter<Lost>,
+    pub(crate) unprotected: Counter<Unprotected>,
+    pub(crate) swept: Counter<Swept>,
+}
+
+impl Counters {
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            run: self.run.get(),
+            replay: self.replay.get(),
+            busy: self.busy.get(),
+            mismatch: self.mismatch.get(),
+            held: self.held.get(),
+            lost: self.lost.get(),
+            unprotected: self.unprotected.get(),
+            swept: self.swept.get(),
+        }
+    }
+}
+
+/// A number of its own, and the metric that it also feeds.
+#[derive(Default)]
+pub(crate) struct Counter<M> {
+    count: AtomicU64,
+    metric: std::marker::PhantomData<M>,
+}
+
+impl<M: Metric> Counter<M> {
+    pub(crate) fn count(&self) {
+        self.add(1);
+    }
+
+    pub(crate) fn add(&self, more: u64) {
+        self.count.fetch_add(more, Ordering::Relaxed);
+        M::increment(more);
+    }
+
+    fn get(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
+/// Feeds one metric. The facade's macros want names they can see, so each metric is a type.
+pub(crate) trait Metric {
+    fn increment(more: u64);
+}
+
+macro_rules! metric {
+    ($kind:ident, $name:literal $(, $label:literal => $value:literal)?) => {
+        #[derive(Default)]
+        pub(crate) struct $kind;
+
+        impl Metric for $kind {
+            fn increment(more: u64) {
+                metrics::counter!($name $(, $label => $value)?).increment(more);
+            }
+        }
+    };
+}
+
+metric!(Run, "semel_decisions_total", "decision" => "run");
+metric!(Replay, "semel_decisions_total", "decision" => "replay");
+metric!(Busy, "semel_decisions_total", "decision" => "busy");
+metric!(Mismatch, "semel_decisions_total", "decision" => "mismatch");
+metric!(Held, "semel_decisions_total", "decision" => "held");
+metric!(Unprotected, "semel_decisions_total", "decision" => "unprotected");
+metric!(Lost, "semel_lost_total");
+metric!(Swept, "semel_swept_total");
+
+pub(crate) fn claim_took(span: Duration) {
+    metrics::histogram!("semel_claim_seconds").record(span);
+}
+
+pub(crate) fn settle_took(span: Duration) {
+    metrics::histogram!("semel_settle_seconds").record(span);
+}
