@@ -19,9 +19,10 @@ const CLAIMS: u64 = 5_000;
 /// How many of them in a row, before the next case has its turn.
 const IN_A_ROW: u64 = 250;
 
-pub(super) const HALF: &str = "half full: runs";
+pub(super) const HALF: &str = "half full";
 pub(super) const REFUSED: &str = "at the bound: refused";
-pub(super) const FORGETS: &str = "at the bound: forgets the oldest, runs";
+/// The oldest done record gives way, and the new claim runs.
+pub(super) const FORGETS: &str = "at the bound: forgets";
 
 /// One case of one round.
 struct Case {

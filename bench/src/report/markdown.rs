@@ -124,7 +124,8 @@ fn thousands(rate: f64) -> String {
     format!("{:.0}", rate / 1e3)
 }
 
-fn grouped(number: u64) -> String {
+/// 1234567 as 1,234,567.
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -1,5 +1,6 @@
 //! Which numbers become which bars.
 
+use super::markdown::grouped;
 use super::svg::{Bar, Group, Panel, draw};
 use crate::memory::{BoundCase, Footprint, Rate, Results, Work};
 
@@ -8,7 +9,10 @@ pub(crate) fn chart(results: &Results) -> String {
     let facts = &results.facts;
     let note = format!(
         "{} cores, {} · {} keys · median of {} interleaved rounds, whiskers from min to max",
-        facts.cores, facts.cpu, results.settings.keys, results.settings.rounds
+        facts.cores,
+        facts.cpu,
+        grouped(results.settings.keys),
+        results.settings.rounds
     );
     let panels = [
         rates("Cycles (claim and complete)", Work::Cycles, &results.rates),
@@ -50,7 +54,7 @@ fn footprints(footprints: &[Footprint]) -> Panel {
 
 fn bound(cases: &[BoundCase]) -> Panel {
     let group = |case: &BoundCase| Group {
-        label: case.name.split(',').next().unwrap_or(case.name).to_owned(),
+        label: case.name.to_owned(),
         bars: vec![Bar { label: format!("{:.2}", case.p99_us), ..Bar::exact("engine", case.p99_us) }],
     };
     Panel {
