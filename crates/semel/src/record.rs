@@ -34,17 +34,17 @@ impl Version {
 
 /// The random number that a caller mints for one ask, and finds again if the reply was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PermitId(u128);
+pub struct PermitId([u8; 16]);
 
 impl PermitId {
     /// The permit id with this number.
     pub const fn new(number: u128) -> Self {
-        Self(number)
+        Self(number.to_le_bytes())
     }
 
     /// The number itself. Whoever knows it may settle the record: treat it like a password.
     pub const fn get(self) -> u128 {
-        self.0
+        u128::from_le_bytes(self.0)
     }
 }
 

@@ -2,19 +2,19 @@
 
 /// Flags of a payload's optional parts.
 pub(super) mod flag {
-    pub(in super::super) const FINGERPRINT: u8 = 1;
-    pub(in super::super) const FIRST_EVENT: u8 = 2;
-    pub(in super::super) const LAST_SEEN_AT: u8 = 4;
-    pub(in super::super) const LAPSE_HOLD: u8 = 8;
-    pub(in super::super) const ALL: u8 = FINGERPRINT | FIRST_EVENT | LAST_SEEN_AT | LAPSE_HOLD;
+    pub(in super::super) const FINGERPRINT: u8 = 0b0001;
+    pub(in super::super) const FIRST_EVENT: u8 = 0b0010;
+    pub(in super::super) const LAST_SEEN_AT: u8 = 0b0100;
+    pub(in super::super) const LAPSE_HOLD: u8 = 0b1000;
+    pub(in super::super) const ALL: u8 = 0b1111;
 }
 
 /// Flags of an outcome's optional parts.
 pub(super) mod note {
-    pub(in super::super) const PRIMARY: u8 = 1;
-    pub(in super::super) const SECONDARY: u8 = 2;
-    pub(in super::super) const DETAILS: u8 = 4;
-    pub(in super::super) const ALL: u8 = PRIMARY | SECONDARY | DETAILS;
+    pub(in super::super) const PRIMARY: u8 = 0b001;
+    pub(in super::super) const SECONDARY: u8 = 0b010;
+    pub(in super::super) const DETAILS: u8 = 0b100;
+    pub(in super::super) const ALL: u8 = 0b111;
 }
 
 /// Tags of the states.

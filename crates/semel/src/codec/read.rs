@@ -16,6 +16,8 @@ use crate::record::{
     State, Step, Version,
 };
 
+const FOREIGN_KEY: &str = "has a key that no caller could have given";
+
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -31,8 +33,12 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn record(&mut self, key: impl FnOnce(&str) -> Result<Key>) -> Result<Record> {
-        let key = key(self.text()?)
-            .map_err(|error| corrupt("has a key that no caller could have given").caused_by(error))?;
+        let text = self.text()?;
+        let key = key(text).map_err(|error| corrupt(FOREIGN_KEY).caused_by(error))?;
+        // Making a key trims its parts, so without this a record could be spelled in two ways.
+        if key.text() != text {
+            return Err(corrupt(FOREIGN_KEY));
+        }
         let flags = self.flags(flag::ALL)?;
         let has = |flag: u8| flags & flag != 0;
         Ok(Record {

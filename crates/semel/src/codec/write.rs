@@ -34,11 +34,17 @@ pub(super) fn payload(out: &mut Vec<u8>, record: &Record) {
 }
 
 fn flags(record: &Record) -> u8 {
-    let when = |present: bool, flag: u8| if present { flag } else { 0 };
-    when(record.fingerprint.is_some(), flag::FINGERPRINT)
-        | when(record.first_event.is_some(), flag::FIRST_EVENT)
-        | when(record.duplicates.last_seen_at.is_some(), flag::LAST_SEEN_AT)
-        | when(record.lapse == Lapse::Hold, flag::LAPSE_HOLD)
+    flags_of([
+        (flag::FINGERPRINT, record.fingerprint.is_some()),
+        (flag::FIRST_EVENT, record.first_event.is_some()),
+        (flag::LAST_SEEN_AT, record.duplicates.last_seen_at.is_some()),
+        (flag::LAPSE_HOLD, record.lapse == Lapse::Hold),
+    ])
+}
+
+/// The flags of the parts that are present. Each has a bit of its own, so their sum is their union.
+fn flags_of(parts: impl IntoIterator<Item = (u8, bool)>) -> u8 {
+    parts.into_iter().filter(|(_, present)| *present).map(|(flag, _)| flag).sum()
 }
 
 fn state(out: &mut Vec<u8>, state: &State) {
@@ -82,7 +88,7 @@ fn outcome(out: &mut Vec<u8>, outcome: &Outcome) {
         (note::SECONDARY, outcome.secondary()),
         (note::DETAILS, outcome.details_json()),
     ];
-    out.push(notes.iter().filter(|(_, text)| text.is_some()).fold(0, |flags, (flag, _)| flags | flag));
+    out.push(flags_of(notes.map(|(flag, text)| (flag, text.is_some()))));
     for text in notes.iter().filter_map(|(_, text)| *text) {
         bytes(out, text.as_bytes());
     }

@@ -167,6 +167,11 @@ impl Claim {
         self
     }
 
+    /// Whether one ask decides it.
+    pub(super) fn is_plain(&self) -> bool {
+        self.wait.is_zero() && self.probe.is_none()
+    }
+
     /// The policy that this claim is made under.
     pub(super) fn policy(&self, base: &Policy) -> Policy {
         Policy {

@@ -7,10 +7,10 @@ use std::task::Poll;
 
 use tokio::sync::oneshot;
 
-use super::driven::{poll_once, spawn_if_possible};
+use super::driven::{poll_now, spawn_if_possible};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::lock;
-use crate::store::{Answer, Store, Swap, SwapReply};
+use crate::store::{Answer, Reply, Store, Swap, SwapReply};
 
 /// How many swaps ride together at most.
 const BATCH_SWAPS_MAX: usize = 1_024;
@@ -44,32 +44,52 @@ pub(super) enum Cost {
     RoundTrip,
 }
 
+/// A swap on its way.
+pub(super) enum Sent {
+    /// By itself. It counts as in flight only once it has to be waited for: a store in this process answers at
+    /// once, and its callers never queue behind one another.
+    Alone(Reply<Vec<SwapReply>>),
+    /// With the next batch.
+    Queued(oneshot::Receiver<Result<Told>>),
+}
+
+impl Sent {
+    /// What the store says at once, or the swap that is still on its way.
+    pub(super) fn poll_now(self) -> std::result::Result<Result<Told>, Self> {
+        match self {
+            Self::Alone(mut reply) => match poll_now(reply.as_mut()) {
+                Poll::Ready(answer) => Ok(only(answer, Cost::Nothing)),
+                Poll::Pending => Err(Self::Alone(reply)),
+            },
+            Self::Queued(told) => Err(Self::Queued(told)),
+        }
+    }
+
+    pub(super) async fn told(self, batcher: &Arc<Batcher>) -> Result<Told> {
+        match self {
+            Self::Alone(reply) => {
+                let _turn = Turn::start(batcher);
+                only(reply.await, Cost::RoundTrip)
+            }
+            Self::Queued(told) => told.await.unwrap_or_else(|_| Err(reply_lost())),
+        }
+    }
+}
+
 impl Batcher {
     pub(super) fn new(store: Arc<dyn Store>) -> Arc<Self> {
         Arc::new(Self { store, queue: Mutex::default(), in_flight: AtomicUsize::new(0) })
     }
 
-    pub(super) async fn swap(self: &Arc<Self>, swap: Swap) -> Result<Told> {
+    /// Sends a swap by itself if the way is free, and with the next batch if it is not.
+    pub(super) fn send(&self, swap: Swap) -> Sent {
         if self.in_flight.load(Ordering::Acquire) < IN_FLIGHT_MAX {
-            return self.send_alone(swap).await;
+            return Sent::Alone(self.store.swap(vec![swap]));
         }
         match self.enqueue(swap) {
-            Ok(told) => told.await.unwrap_or_else(|_| Err(reply_lost())),
-            Err(swap) => self.send_alone(swap).await,
+            Ok(told) => Sent::Queued(told),
+            Err(swap) => Sent::Alone(self.store.swap(vec![swap])),
         }
-    }
-
-    /// Sends a swap by itself. It counts as in flight only once it has to wait: a store in this process answers
-    /// at once, and its callers never queue behind one another.
-    async fn send_alone(self: &Arc<Self>, swap: Swap) -> Result<Told> {
-        let mut reply = self.store.swap(vec![swap]);
-        if let Poll::Ready(answer) = poll_once(reply.as_mut()).await {
-            return only(answer, Cost::Nothing);
-        }
-        let turn = Turn::start(self);
-        let answer = only(reply.await, Cost::RoundTrip);
-        drop(turn);
-        answer
     }
 
     /// Queues behind the batches in flight, or hands the swap back if they have landed meanwhile: then nobody
@@ -85,7 +105,7 @@ impl Batcher {
         Ok(receiver)
     }
 
-    async fn send(&self, batch: Vec<Waiting>) {
+    async fn send_batch(&self, batch: Vec<Waiting>) {
         let (swaps, callers): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|waiting| (waiting.swap, waiting.told)).unzip();
         let answer = self.store.swap(swaps).await.and_then(|answer| complete_answer(answer, callers.len()));
@@ -139,7 +159,7 @@ impl Turn {
     async fn lead(mut self, first: Vec<Waiting>) {
         let mut next = Some(first);
         while let Some(batch) = next {
-            self.batcher.send(batch).await;
+            self.batcher.send_batch(batch).await;
             next = self.next_batch();
         }
     }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use tracing::Instrument;
 
 use super::ask::{Claim, ProbeFn, Probed};
 use super::batch::Cost;
-use super::carry::{Carried, Guess};
+use super::carry::{Carried, Carrying, Guess};
 use super::decision::{Busy, Decision, Held, Mismatch, RecordedOnce, Replay};
-use super::driven::{driven, spawn_if_possible};
+use super::driven::spawn_if_possible;
 use super::permit::Permit;
 use super::semel::{Inner, Semel};
 use crate::error::{Error, ErrorKind, Result};
@@ -19,33 +18,25 @@ use crate::machine::settle;
 use crate::observe;
 use crate::outcome::Outcome;
 use crate::policy::OnOutage;
-use crate::record::{PermitId, Record};
+use crate::record::{PermitId, Record, Version};
 
 impl Semel {
     /// Asks to run. Exactly one of all callers of a key is told to.
     pub async fn claim(&self, claim: Claim) -> Result<Decision> {
         let ask = claim.ask(&self.inner)?;
-        let span = tracing::debug_span!("semel.claim", key = %ask.key.id().short());
-        let deciding = async {
-            if claim.wait.is_zero() {
-                self.claim_now(&ask, claim.probe.clone()).await
-            } else {
-                self.claim_waiting(&ask, &claim).await
-            }
+        let (id, permit_id) = (ask.key.id(), ask.permit_id);
+        let decided = if claim.is_plain() {
+            self.claim_now(ask).await
+        } else {
+            // Out of line: waiting and probing need much more state than most claims should carry around.
+            Box::pin(self.claim_patiently(ask, &claim)).await
         };
-        match deciding.instrument(span).await {
-            Err(error)
-                if is_outage(&error) && claim.policy(&self.inner.policy).on_outage == OnOutage::Open =>
-            {
-                tracing::warn!(key = %ask.key.id().short(), %error, "semel: running unprotected");
-                self.inner.counters.unprotected.count();
-                Ok(Decision::Unprotected(Permit::unprotected(&self.inner, &ask)))
-            }
+        match decided {
             Ok(decision) => {
-                tracing::debug!(key = %ask.key.id().short(), decision = decision.word(), "semel: decided");
+                tracing::debug!(key = %id.short(), decision = decision.word(), "semel: decided");
                 Ok(decision)
             }
-            Err(error) => Err(error),
+            Err(error) => self.inner.without_store(&claim, permit_id, error),
         }
     }
 
@@ -61,82 +52,87 @@ impl Semel {
 
     /// Stores an outcome that is already there, unless the key is taken: claim and complete in one swap.
     pub async fn record_once(&self, claim: Claim, outcome: Outcome) -> Result<RecordedOnce> {
+        let started_at = Instant::now();
         // Whoever brings an outcome along has no use for a look at somebody else's.
         let ask = Ask { probe: Probe::None, ..claim.ask(&self.inner)? };
-        let inner = Arc::clone(&self.inner);
-        driven(async move { inner.record_once(&ask, &outcome).await }, |_| ()).await
+        let rule = move |found: Option<&Record>, now| claim::record_once(found, &ask, &outcome, now);
+        let carried = self.inner.carry(&claim.key, Guess::Absent, rule, drop).await?;
+        self.inner.recorded(carried, started_at)
     }
 
-    pub(super) async fn claim_now(&self, ask: &Ask, probe: Option<ProbeFn>) -> Result<Decision> {
+    pub(super) async fn claim_now(&self, ask: Ask) -> Result<Decision> {
         let started_at = Instant::now();
-        if let Some((record, now)) = self.inner.replays.get(ask, started_at) {
+        if let Some((record, now)) = self.inner.replays.get(&ask, started_at) {
             self.inner.note_duplicate(&record, now);
             self.inner.counters.replay.count();
             return Ok(Decision::Replay(Replay::new(record)?));
         }
-        let (inner, ask) = (Arc::clone(&self.inner), ask.clone());
-        let decision = driven(async move { inner.decide(ask, probe, started_at).await }, unheard).await?;
+        let carried = self.inner.claim(ask).await?;
         observe::claim_took(started_at.elapsed());
-        Ok(decision)
+        self.inner.decision(carried, started_at)
+    }
+
+    /// Claims with a probe.
+    pub(super) async fn claim_probing(&self, ask: Ask, probe: &ProbeFn) -> Result<Decision> {
+        let started_at = Instant::now();
+        let carried = self.inner.claim_probing(&ask, probe).await?;
+        observe::claim_took(started_at.elapsed());
+        self.inner.decision(carried, started_at)
     }
 }
 
 impl Inner {
-    async fn decide(
-        self: Arc<Self>,
-        ask: Ask,
-        probe: Option<ProbeFn>,
-        started_at: Instant,
-    ) -> Result<Decision> {
-        let carried = match probe {
-            None => {
-                let rule = |found: Option<&Record>, now| claim::claim(found, &ask, now);
-                self.carry(&ask.key, Guess::Absent, rule).await
-            }
-            Some(probe) => self.claim_probing(&ask, probe).await,
-        };
-        match carried {
-            Ok(carried) => self.decision(carried, started_at),
-            Err(error) => {
-                if error.kind() == ErrorKind::Unknown {
-                    // The claim may have taken, and nobody will run under it.
-                    self.disown(ask.key, ask.permit_id);
-                }
-                Err(error)
-            }
+    fn claim(self: &Arc<Self>, ask: Ask) -> Carrying<Claimed> {
+        let (key, unheard) = (ask.key.clone(), give_back(self, ask.permit_id));
+        let rule = move |found: Option<&Record>, now| claim::claim(found, &ask, now);
+        let span = tracing::debug_span!("semel.claim", key = %key.id().short());
+        span.in_scope(|| self.carry(&key, Guess::Absent, rule, unheard))
+    }
+
+    /// What an error means to a claim: a refusal, or, if the policy says so, a run without protection.
+    fn without_store(self: &Arc<Self>, claim: &Claim, permit_id: PermitId, error: Error) -> Result<Decision> {
+        if error.kind() == ErrorKind::Unknown {
+            // The claim may have taken, and nobody will run under its permit.
+            self.disown(claim.key.clone(), permit_id);
         }
+        let policy = claim.policy(&self.policy);
+        let is_outage = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unknown);
+        if !is_outage || policy.on_outage == OnOutage::Closed {
+            return Err(error);
+        }
+        tracing::warn!(key = %claim.key.id().short(), %error, "semel: running unprotected");
+        self.counters.unprotected.count();
+        Ok(Decision::Unprotected(Permit::unprotected(self, &claim.key, permit_id, policy.lease)))
     }
 
     /// Claims, and looks whether the effect landed where the machine says so. What the probe found counts only
     /// for the version that it looked at.
-    async fn claim_probing(&self, ask: &Ask, probe: ProbeFn) -> Result<Carried<Claimed>> {
-        let mut looked: Option<(Record, Probe)> = None;
+    async fn claim_probing(self: &Arc<Self>, ask: &Ask, probe: &ProbeFn) -> Result<Carried<Claimed>> {
+        let mut found_out: Option<(Version, Probe)> = None;
         loop {
-            let mut asked = ask.clone();
-            let guess = if looked.is_some() { Guess::Open } else { Guess::Absent };
-            let carried = self
-                .carry(&ask.key, guess, |found, now| {
-                    asked.probe = match (&looked, found) {
-                        (Some((seen, verdict)), Some(found)) if seen.version == found.version => {
-                            verdict.clone()
-                        }
-                        _ => Probe::Offered,
-                    };
-                    claim::claim(found, &asked, now)
-                })
-                .await?;
-            match (carried.answer, carried.record) {
-                (Claimed::Look, Some(record)) => {
-                    let verdict = match probe(record.clone()).await {
-                        Probed::Landed(outcome) => Probe::Landed(outcome),
-                        Probed::NotLanded => Probe::NotLanded,
-                        Probed::CannotTell => Probe::CannotTell,
-                    };
-                    looked = Some((record, verdict));
-                }
-                (answer, record) => return Ok(Carried { answer, record, ..carried }),
-            }
+            let carried = self.claim_knowing(ask.clone(), found_out.take()).await?;
+            let (Claimed::Look, Some(record)) = (carried.answer, &carried.record) else { return Ok(carried) };
+            let verdict = match probe(record.clone()).await {
+                Probed::Landed(outcome) => Probe::Landed(outcome),
+                Probed::NotLanded => Probe::NotLanded,
+                Probed::CannotTell => Probe::CannotTell,
+            };
+            found_out = Some((record.version, verdict));
         }
+    }
+
+    fn claim_knowing(self: &Arc<Self>, ask: Ask, known: Option<(Version, Probe)>) -> Carrying<Claimed> {
+        let (key, unheard) = (ask.key.clone(), give_back(self, ask.permit_id));
+        let guess = if known.is_some() { Guess::Open } else { Guess::Absent };
+        let mut ask = ask;
+        let rule = move |found: Option<&Record>, now| {
+            ask.probe = match (&known, found) {
+                (Some((version, verdict)), Some(found)) if *version == found.version => verdict.clone(),
+                _ => Probe::Offered,
+            };
+            claim::claim(found, &ask, now)
+        };
+        self.carry(&key, guess, rule, unheard)
     }
 
     fn decision(self: &Arc<Self>, carried: Carried<Claimed>, started_at: Instant) -> Result<Decision> {
@@ -171,15 +167,14 @@ impl Inner {
         })
     }
 
-    async fn record_once(self: &Arc<Self>, ask: &Ask, outcome: &Outcome) -> Result<RecordedOnce> {
-        let started_at = Instant::now();
-        let rule = |found: Option<&Record>, now| claim::record_once(found, ask, outcome, now);
-        let Carried { answer, record, now, cost } = self.carry(&ask.key, Guess::Absent, rule).await?;
+    fn recorded(self: &Arc<Self>, carried: Carried<Recorded>, started_at: Instant) -> Result<RecordedOnce> {
+        let Carried { answer, record, now, cost } = carried;
         let refusal = match answer {
             Recorded::Recorded => {
                 self.counters.run.count();
-                self.waiters.wake(&ask.key.id());
-                return Ok(RecordedOnce::Recorded(record.ok_or_else(no_record)?));
+                let record = record.ok_or_else(no_record)?;
+                self.waiters.wake(&record.key.id());
+                return Ok(RecordedOnce::Recorded(record));
             }
             Recorded::Refused(refusal) => refusal,
         };
@@ -196,8 +191,9 @@ impl Inner {
     pub(super) fn disown(self: &Arc<Self>, key: Key, permit_id: PermitId) {
         let inner = Arc::clone(self);
         spawn_if_possible(async move {
-            let rule = |found: Option<&Record>, now| settle::release(found, permit_id, "never started", now);
-            match inner.carry(&key, Guess::Open, rule).await {
+            let rule =
+                move |found: Option<&Record>, now| settle::release(found, permit_id, "never started", now);
+            match inner.carry(&key, Guess::Open, rule, drop).await {
                 Ok(_) => inner.waiters.wake(&key.id()),
                 Err(error) => tracing::debug!(key = %key.id().short(), %error, "semel: the lease decides"),
             }
@@ -205,15 +201,17 @@ impl Inner {
     }
 }
 
-/// Nobody heard this answer, so nobody started: what it granted is given back at once.
-pub(super) fn unheard(decision: Decision) {
-    if let Decision::Run(permit) = decision {
-        permit.disown();
+/// Whoever did not hear that it may run never started: what it was granted is given back at once.
+fn give_back(
+    inner: &Arc<Inner>,
+    permit_id: PermitId,
+) -> impl FnOnce(Carried<Claimed>) + Send + 'static + use<> {
+    let inner = Arc::clone(inner);
+    move |carried| {
+        if let (Claimed::Run, Some(record)) = (carried.answer, carried.record) {
+            inner.disown(record.key, permit_id);
+        }
     }
-}
-
-fn is_outage(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unknown)
 }
 
 fn no_record() -> Error {

@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 use tokio::sync::oneshot;
 use tracing::Instrument;
@@ -14,34 +14,31 @@ pub(super) async fn poll_once<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Po
     poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }
 
-/// Drives `future` to its end even if the caller goes away. An answer that nobody is left to hear goes to
-/// `unheard`.
-///
-/// A future that is ready at once, as with a store in this process, costs no task; any other moves into one, so
-/// that dropping the caller's future never cancels what is in flight to a store.
-pub(super) async fn driven<T, F, U>(future: F, unheard: U) -> Result<T>
+/// What a future has to say at once. If that is nothing, it must be polled again by somebody who can be woken.
+pub(super) fn poll_now<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Drives `future` to its end in a task of its own, even if the caller goes away: dropping what this returns never
+/// cancels what is in flight to a store. An answer that nobody is left to hear goes to `unheard`.
+pub(super) fn until_heard<T, F, U>(future: F, unheard: U) -> impl Future<Output = Result<T>> + Send
 where
     T: Send + 'static,
     F: Future<Output = Result<T>> + Send + 'static,
     U: FnOnce(T) + Send + 'static,
 {
-    let mut future = Box::pin(future);
-    if let Poll::Ready(answer) = poll_once(future.as_mut()).await {
-        return answer;
-    }
     let (sender, receiver) = oneshot::channel();
-    tokio::spawn(
-        async move {
-            let answer = future.await.map(|answer| Unheard(Some((answer, unheard))));
-            // If the receiver is gone, the answer comes back here and is dropped: unheard.
-            drop(sender.send(answer));
-        }
-        .in_current_span(),
-    );
-    let heard = receiver.await.map_err(|_| {
-        Error::new(ErrorKind::Unknown, "the runtime stopped before the store answered; ask again")
-    })??;
-    heard.take()
+    spawn_if_possible(async move {
+        let answer = future.await.map(|answer| Unheard(Some((answer, unheard))));
+        // If the receiver is gone, the answer comes back here and is dropped: unheard.
+        drop(sender.send(answer));
+    });
+    async move {
+        let heard = receiver.await.map_err(|_| {
+            Error::new(ErrorKind::Unknown, "the runtime stopped before the store answered; ask again")
+        })??;
+        heard.take()
+    }
 }
 
 /// An answer on its way to the caller. Dropped anywhere on it, also in a channel that nobody reads, it is known

@@ -42,7 +42,13 @@ impl Ledger {
         known.last_seen_at = known.last_seen_at.max(seen.last_seen_at);
     }
 
-    fn take(&self) -> Vec<(RecordId, Duplicates)> {
+    fn add_all(&self, counts: Counts) {
+        for (id, seen) in counts {
+            self.add(id, seen);
+        }
+    }
+
+    fn take(&self) -> Counts {
         self.shards.iter().flat_map(|shard| std::mem::take(&mut *lock(shard))).collect()
     }
 
@@ -88,26 +94,24 @@ impl Inner {
     async fn write_duplicates(&self) -> Result<()> {
         let mut gathered = self.duplicates.take();
         while !gathered.is_empty() {
-            let rest = gathered.split_off(gathered.len().min(BATCH_RECORDS));
-            let unwritten = self.write_batch(gathered).await;
-            let failed = unwritten.is_err();
-            let (Ok(left) | Err((_, left))) = &unwritten;
-            for (id, seen) in left {
-                self.duplicates.add(*id, *seen);
+            let batch = gathered.split_off(gathered.len().saturating_sub(BATCH_RECORDS));
+            let (unwritten, failed) = match self.write_batch(batch).await {
+                Ok(unwritten) => (unwritten, None),
+                Err((error, unwritten)) => (unwritten, Some(error)),
+            };
+            self.duplicates.add_all(unwritten);
+            if let Some(error) = failed {
+                self.duplicates.add_all(gathered);
+                return Err(error);
             }
-            if failed {
-                for (id, seen) in rest {
-                    self.duplicates.add(id, seen);
-                }
-                return unwritten.map(drop).map_err(|(error, _)| error);
-            }
-            gathered = rest;
+            // Callers first: counts have time.
+            tokio::task::yield_now().await;
         }
         Ok(())
     }
 
     /// Writes the counts of some records; hands back those that other writers were faster than.
-    async fn write_batch(&self, batch: Vec<(RecordId, Duplicates)>) -> BatchWritten {
+    async fn write_batch(&self, batch: Counts) -> BatchWritten {
         let mut left = batch;
         for _ in 0..TRIES {
             let ids = left.iter().map(|(id, _)| *id).collect();

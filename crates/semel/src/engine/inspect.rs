@@ -1,9 +1,7 @@
 //! For people and tools: look at records, settle what is held, sweep by hand.
 
-use std::sync::Arc;
-
 use super::carry::Guess;
-use super::driven::driven;
+use super::driven::until_heard;
 use super::semel::Semel;
 use crate::error::Result;
 use crate::key::Key;
@@ -29,24 +27,17 @@ impl Semel {
 
     /// Settles a held record: done with an outcome, or released.
     pub async fn resolve(&self, key: &Key, resolution: Resolution) -> Result<Resolved> {
-        let (inner, key, permit_id) = (Arc::clone(&self.inner), key.clone(), self.inner.mint());
-        let resolving = async move {
-            let rule = |found: Option<&Record>, now| settle::resolve(found, permit_id, &resolution, now);
-            let carried = inner.carry(&key, Guess::Open, rule).await?;
-            inner.waiters.wake(&key.id());
-            Ok(carried.answer)
-        };
-        driven(resolving, |_| ()).await
+        let permit_id = self.inner.mint();
+        let rule = move |found: Option<&Record>, now| settle::resolve(found, permit_id, &resolution, now);
+        let carried = self.inner.carry(key, Guess::Open, rule, drop).await?;
+        self.inner.waiters.wake(&key.id());
+        Ok(carried.answer)
     }
 
     /// Removes at most `limit` records that are past their time. A [`Sweeper`](super::Sweeper) does this by itself.
     pub async fn sweep(&self, limit: usize) -> Result<Swept> {
-        let inner = Arc::clone(&self.inner);
-        let sweeping = async move {
-            let swept = inner.store.sweep(limit).await?.value;
-            inner.counters.swept.add(swept.removed as u64);
-            Ok(swept)
-        };
-        driven(sweeping, |_| ()).await
+        let swept = until_heard(self.inner.store.sweep(limit), drop).await?.value;
+        self.inner.counters.swept.add(swept.removed as u64);
+        Ok(swept)
     }
 }

@@ -8,18 +8,13 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use tracing::Instrument;
 
 use super::batch::Cost;
-use super::carry::{Carried, Guess};
-use super::driven::driven;
+use super::carry::{Carried, Guess, Rule};
 use super::semel::Inner;
-use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Key, length_prefixed};
 use crate::lock::lock;
-use crate::machine::Ruling;
-use crate::machine::claim::Ask;
 use crate::machine::settle::{self, Completed, ReleaseAnswer, Renewed};
 use crate::observe;
 use crate::outcome::Outcome;
@@ -83,16 +78,16 @@ impl Permit {
     }
 
     /// The permit of a run that no store knows of. Its fence is 0, lower than any real one.
-    pub(super) fn unprotected(inner: &Arc<Inner>, ask: &Ask) -> Self {
+    pub(super) fn unprotected(inner: &Arc<Inner>, key: &Key, permit_id: PermitId, lease: Duration) -> Self {
         let shared = Shared {
             inner: Arc::clone(inner),
-            key: ask.key.clone(),
-            permit_id: ask.permit_id,
+            key: key.clone(),
+            permit_id,
             attempt: 1,
             fence: Version::UNSTAMPED,
-            lease: ask.lease,
+            lease,
             protection: Protection::Unprotected,
-            good_until: Mutex::new(deadline(Instant::now(), ask.lease)),
+            good_until: Mutex::new(deadline(Instant::now(), lease)),
             known: Mutex::new(None),
             lost: AtomicBool::new(false),
             lost_signal: Notify::new(),
@@ -143,8 +138,11 @@ impl Permit {
         }
         let started_at = Instant::now();
         let permit_id = self.shared.permit_id;
-        let carried =
-            self.ask("complete", move |found, now| settle::complete(found, permit_id, &outcome, now)).await?;
+        let carried = self
+            .ask("complete", move |found: Option<&Record>, now| {
+                settle::complete(found, permit_id, &outcome, now)
+            })
+            .await?;
         observe::settle_took(started_at.elapsed());
         match carried.answer {
             Completed::Done => {
@@ -166,8 +164,11 @@ impl Permit {
         }
         let permit_id = self.shared.permit_id;
         let reason: Box<str> = reason.into();
-        let carried =
-            self.ask("release", move |found, now| settle::release(found, permit_id, &reason, now)).await?;
+        let carried = self
+            .ask("release", move |found: Option<&Record>, now| {
+                settle::release(found, permit_id, &reason, now)
+            })
+            .await?;
         if carried.answer == ReleaseAnswer::Released {
             self.shared.inner.waiters.wake(&self.shared.key.id());
         }
@@ -181,8 +182,9 @@ impl Permit {
         }
         let sent_at = Instant::now();
         let (permit_id, lease) = (self.shared.permit_id, self.shared.lease);
-        let carried =
-            self.ask("renew", move |found, now| settle::renew(found, permit_id, lease, now)).await?;
+        let carried = self
+            .ask("renew", move |found: Option<&Record>, now| settle::renew(found, permit_id, lease, now))
+            .await?;
         match carried.answer {
             Renewed::Renewed => {
                 *lock(&self.shared.good_until) = deadline(sent_at, lease);
@@ -243,23 +245,17 @@ impl Permit {
     }
 
     /// Carries an ask under this permit to its end, and remembers the record that came of it.
-    pub(super) async fn ask<A: Send + 'static>(
+    pub(super) async fn ask<A: Send + Unpin + 'static>(
         &self,
         what: &'static str,
-        rule: impl FnMut(Option<&Record>, Timestamp) -> Ruling<A> + Send + 'static,
+        rule: impl Rule<A>,
     ) -> Result<Carried<A>> {
-        let shared = Arc::clone(&self.shared);
-        let carrying = async move {
-            let guess = match lock(&shared.known).clone() {
-                Some(record) => Guess::Unchanged(Box::new(record)),
-                None => Guess::Open,
-            };
-            let carried = shared.inner.carry(&shared.key, guess, rule).await?;
-            lock(&shared.known).clone_from(&carried.record);
-            Ok(carried)
-        };
-        let span = tracing::debug_span!("semel.settle", what, key = %self.shared.key.id().short());
-        driven(carrying, |_| ()).instrument(span).await
+        let shared = &self.shared;
+        let guess = lock(&shared.known).clone().map_or(Guess::Open, Guess::Unchanged);
+        let span = tracing::debug_span!("semel.settle", what, key = %shared.key.id().short());
+        let carried = span.in_scope(|| shared.inner.carry(&shared.key, guess, rule, drop)).await?;
+        lock(&shared.known).clone_from(&carried.record);
+        Ok(carried)
     }
 }
 

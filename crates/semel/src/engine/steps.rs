@@ -10,7 +10,7 @@ use super::once::{OnceError, from_json, to_json};
 use super::permit::Permit;
 use crate::error::Error;
 use crate::machine::amend::{self, Stepped};
-use crate::record::Step;
+use crate::record::{Record, Step};
 
 impl Permit {
     /// Runs a step of the work, or hands back its value if an earlier attempt finished it. The value is stored
@@ -34,7 +34,9 @@ impl Permit {
         }
         let step = Step { name: name.into(), value: to_json(&value)?.into() };
         let permit_id = self.id();
-        let carried = self.ask("step", move |found, now| amend::step(found, permit_id, &step, now)).await?;
+        let carried = self
+            .ask("step", move |found: Option<&Record>, now| amend::step(found, permit_id, &step, now))
+            .await?;
         match carried.answer {
             Stepped::Stored => Ok(value),
             Stepped::Lost => Err(self.mark_lost("the step was not stored").into()),

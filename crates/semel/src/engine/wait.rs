@@ -72,7 +72,8 @@ impl Semel {
         self.inner.waiters.wake(id);
     }
 
-    pub(super) async fn claim_waiting(&self, ask: &Ask, claim: &Claim) -> Result<Decision> {
+    /// Claims with a probe, with a wait, or with both.
+    pub(super) async fn claim_patiently(&self, ask: Ask, claim: &Claim) -> Result<Decision> {
         let started_at = Instant::now();
         let until = started_at.checked_add(claim.wait).unwrap_or(started_at);
         let place = self.inner.waiters.join(ask.key.id());
@@ -80,9 +81,12 @@ impl Semel {
             let mut settled = std::pin::pin!(place.notify.notified());
             // Listening starts before the claim is sent: a settle right after its answer must not be missed.
             settled.as_mut().enable();
-            let decision = self.claim_now(ask, claim.probe.clone()).await?;
+            let decision = match &claim.probe {
+                None => self.claim_now(ask.clone()).await?,
+                Some(probe) => self.claim_probing(ask.clone(), probe).await?,
+            };
             let Decision::Busy(_) = decision else { return Ok(decision) };
-            if !self.until_settled(ask, settled, until).await? {
+            if claim.wait.is_zero() || !self.until_settled(&ask, settled, until).await? {
                 return Ok(decision);
             }
         }

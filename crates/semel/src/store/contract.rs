@@ -9,8 +9,9 @@ use crate::error::Result;
 use crate::key::RecordId;
 use crate::record::{Draft, Keep, Record, Version};
 
-/// What a store's methods return: an answer that is on its way.
-pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<Answer<T>>> + Send + 'a>>;
+/// What a store's methods return: an answer that is on its way. It owns what it needs, because what is in flight is
+/// driven to its end even if whoever asked is gone.
+pub type Reply<T> = Pin<Box<dyn Future<Output = Result<Answer<T>>> + Send>>;
 
 /// Where records live.
 ///
@@ -26,16 +27,16 @@ pub trait Store: Send + Sync + 'static {
     ///   any that this key ever had, also if its record was swept in between.
     /// - `Stale` changed nothing, and hands back the record that won.
     /// - After `Swapped` the record survives whatever the store promises to survive.
-    fn swap(&self, batch: Vec<Swap>) -> Reply<'_, Vec<SwapReply>>;
+    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>>;
 
     /// The records with these ids, in their order. Changes nothing.
-    fn load(&self, ids: Vec<RecordId>) -> Reply<'_, Vec<Option<Record>>>;
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>>;
 
     /// Removes at most `limit` records that are past their keep, and none that is not.
-    fn sweep(&self, limit: usize) -> Reply<'_, Swept>;
+    fn sweep(&self, limit: usize) -> Reply<Swept>;
 
     /// A page of records in the order of their ids, for people and tools. Changes nothing.
-    fn scan(&self, scan: Scan) -> Reply<'_, Page>;
+    fn scan(&self, scan: Scan) -> Reply<Page>;
 }
 
 /// A value, and the store's own time when it was read.

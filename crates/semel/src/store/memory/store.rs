@@ -288,26 +288,26 @@ impl MemoryStore {
 
     /// An answer that is ready: nothing in a process has to be waited for. `now` is read last, so it is never
     /// before a moment that the answer speaks of.
-    fn answer<'a, T: Send + 'a>(&self, value: Result<T>) -> Reply<'a, T> {
+    fn answer<T: Send + 'static>(&self, value: Result<T>) -> Reply<T> {
         let now = self.clock.now();
         Box::pin(std::future::ready(value.map(|value| Answer { now, value })))
     }
 }
 
 impl Store for MemoryStore {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<'_, Vec<SwapReply>> {
+    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
         self.answer(batch.into_iter().map(|swap| self.swap_one(swap)).collect())
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<'_, Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
         self.answer(ids.iter().map(|id| self.load_one(id)).collect())
     }
 
-    fn sweep(&self, limit: usize) -> Reply<'_, Swept> {
+    fn sweep(&self, limit: usize) -> Reply<Swept> {
         self.answer(Ok(self.sweep_now(limit)))
     }
 
-    fn scan(&self, scan: Scan) -> Reply<'_, Page> {
+    fn scan(&self, scan: Scan) -> Reply<Page> {
         self.answer(self.scan_now(&scan))
     }
 }

@@ -1,0 +1,178 @@
+//! One record for each fixture, and the envelope as its own description says it is built.
+
+use std::time::Duration;
+
+use semel::clock::Timestamp;
+use semel::record::{
+    Done, Duplicates, Held, Mismatches, PermitId, Record, Released, Running, State, Step, Version,
+};
+use semel::{Fingerprint, Key, Lapse, Outcome, OutcomeKind};
+use serde_json::json;
+
+/// Name, bytes as hex text, and the record that they hold.
+pub(super) fn samples() -> Vec<(&'static str, Vec<u8>, Record)> {
+    vec![
+        ("minimal", hex(include_str!("../fixtures/v1/minimal.hex")), minimal()),
+        ("running", hex(include_str!("../fixtures/v1/running.hex")), running()),
+        ("done", hex(include_str!("../fixtures/v1/done.hex")), done()),
+        ("failure", hex(include_str!("../fixtures/v1/failure.hex")), failure()),
+        ("released", hex(include_str!("../fixtures/v1/released.hex")), released()),
+        ("held", hex(include_str!("../fixtures/v1/held.hex")), held()),
+    ]
+}
+
+/// The bytes in a hex text, whose lines end in a comment.
+fn hex(text: &str) -> Vec<u8> {
+    let digits: String = text.lines().filter_map(|line| line.split('#').next()).map(str::trim).collect();
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+}
+
+/// A payload in an envelope of this format version, with the length and checksum that belong to it.
+pub(super) fn sealed(version: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap();
+    let mut bytes = [b"SEML".as_slice(), &[version], &length.to_le_bytes(), payload].concat();
+    let checksum = crc32c::crc32c(&bytes);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// The payload of an encoded record.
+pub(super) fn payload(bytes: &[u8]) -> &[u8] {
+    &bytes[9..bytes.len() - 4]
+}
+
+fn at(micros: u64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+pub(super) fn minimal() -> Record {
+    Record {
+        key: Key::new("o", "n").unwrap(),
+        fingerprint: None,
+        state: State::Released(Released { settled_at: at(1), reason: "".into(), steps: Vec::new() }),
+        attempt: 1,
+        pardoned: 0,
+        lapse: Lapse::Rerun,
+        retention: Duration::from_micros(1),
+        first_seen_at: at(1),
+        changed_at: at(1),
+        first_event: None,
+        mismatches: Mismatches::default(),
+        duplicates: Duplicates::default(),
+        version: Version::new(1),
+    }
+}
+
+fn running() -> Record {
+    let fingerprint: Vec<u8> = (0..32).collect();
+    Record {
+        key: Key::scoped(["acme", "eu"], "charge", "order-1042").unwrap(),
+        fingerprint: Some(Fingerprint::from_bytes(fingerprint.try_into().unwrap())),
+        state: State::Running(Running {
+            permit_id: PermitId::new(0x0123_4567_89ab_cdef_0011_2233_4455_6677),
+            owner: "worker-1".into(),
+            fence: Version::new(299),
+            granted_at: at(1_760_000_000_250_000),
+            leased_at: at(1_760_000_000_500_000),
+            lease: Duration::from_mins(1),
+            steps: vec![
+                Step { name: "reserve".into(), value: (*b"r-1").into() },
+                Step { name: "charge".into(), value: [0, 0xff].into() },
+            ],
+        }),
+        attempt: 2,
+        pardoned: 1,
+        lapse: Lapse::Hold,
+        retention: Duration::from_hours(24),
+        first_seen_at: at(1_760_000_000_000_000),
+        changed_at: at(1_760_000_000_500_000),
+        mismatches: Mismatches {
+            count: 3,
+            fingerprints: vec![Fingerprint::from_bytes([0xaa; 32]), Fingerprint::from_bytes([0xbb; 32])],
+        },
+        version: Version::new(300),
+        ..minimal()
+    }
+}
+
+/// Every optional part, and every number at its largest.
+pub(super) fn done() -> Record {
+    Record {
+        key: Key::scoped(["acme"], "charge", "café").unwrap(),
+        fingerprint: Some(Fingerprint::from_bytes([0x11; 32])),
+        state: State::Done(Done {
+            permit_id: PermitId::new(u128::MAX),
+            fence: Version::new(u64::MAX),
+            settled_at: at(u64::MAX),
+            outcome: Outcome::new(OutcomeKind::Other("skipped".into()), *b"\x00\x80\xff paid")
+                .primary_reference("pay-1")
+                .secondary_reference("pay-2")
+                .details(&json!({"a": [1, null]})),
+        }),
+        attempt: u32::MAX,
+        pardoned: u32::MAX,
+        lapse: Lapse::Rerun,
+        retention: Duration::from_micros(u64::MAX),
+        first_seen_at: at(u64::MAX),
+        changed_at: at(u64::MAX),
+        first_event: Some("event-7".into()),
+        mismatches: Mismatches {
+            count: u64::MAX,
+            fingerprints: (1..=8).map(|n| Fingerprint::from_bytes([n; 32])).collect(),
+        },
+        duplicates: Duplicates { count: u64::MAX, last_seen_at: Some(at(u64::MAX)) },
+        version: Version::new(u64::MAX),
+    }
+}
+
+fn failure() -> Record {
+    Record {
+        key: Key::new("charge", "order-9").unwrap(),
+        state: State::Done(Done {
+            permit_id: PermitId::new(1),
+            fence: Version::new(1),
+            settled_at: at(20),
+            outcome: Outcome::failure(*b""),
+        }),
+        retention: Duration::from_millis(1),
+        first_seen_at: at(10),
+        changed_at: at(20),
+        version: Version::new(2),
+        ..minimal()
+    }
+}
+
+fn released() -> Record {
+    Record {
+        key: Key::new("charge", "order-7").unwrap(),
+        state: State::Released(Released {
+            settled_at: at(16_383),
+            reason: "card declined".into(),
+            steps: vec![Step { name: "reserve".into(), value: [].into() }],
+        }),
+        retention: Duration::from_micros(127),
+        first_seen_at: at(128),
+        changed_at: at(16_383),
+        first_event: Some("".into()),
+        mismatches: Mismatches { count: 9, fingerprints: Vec::new() },
+        duplicates: Duplicates { count: 16_384, last_seen_at: None },
+        version: Version::new(129),
+        ..minimal()
+    }
+}
+
+fn held() -> Record {
+    Record {
+        key: Key::new("charge", "order-8").unwrap(),
+        state: State::Held(Held { held_at: at(2_000), reason: "lapsed".into(), steps: Vec::new() }),
+        attempt: 5,
+        pardoned: 4,
+        lapse: Lapse::Hold,
+        retention: Duration::from_hours(1),
+        first_seen_at: at(1_000),
+        changed_at: at(3_000),
+        duplicates: Duplicates { count: 2, last_seen_at: Some(at(2_500)) },
+        version: Version::new(12),
+        ..minimal()
+    }
+}
