@@ -58,7 +58,17 @@ mod tests {
     use super::*;
 
     fn rate(contestant: &'static str, work: Work, times_map: f64) -> Rate {
-        Rate { contestant, work, threads: 1, median: 1.0, min: 1.0, max: 1.0, times_map }
+        Rate {
+            contestant,
+            work,
+            threads: 1,
+            median: 1.0,
+            min: 1.0,
+            max: 1.0,
+            times_map,
+            cpu_ns: 1.0,
+            cpu_times_map: 1.0,
+        }
     }
 
     #[test]

@@ -38,6 +38,10 @@ pub(crate) struct Rate {
     /// The median of the rounds' ratios to the map: neighbours in time are compared, so a slow spell of the
     /// machine counts for both.
     pub(crate) times_map: f64,
+    /// Processor time of a call, which neighbours do not add to; the median of the rounds.
+    pub(crate) cpu_ns: f64,
+    /// The same as `times_map`, by processor time.
+    pub(crate) cpu_times_map: f64,
 }
 
 /// What one settled record takes.

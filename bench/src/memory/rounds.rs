@@ -10,7 +10,7 @@ use super::results::{Rate, Work, median};
 use crate::args::Settings;
 use crate::contestants::{Contestant, Engine, PlainMap, StoreAlone, roomy};
 use crate::inputs;
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::{Stopwatch, processor_time};
 
 /// In the order in which they are shown.
 pub(super) const CONTESTANTS: [&str; 3] = [ENGINE, STORE, MAP];
@@ -26,7 +26,14 @@ struct Sample {
     contestant: &'static str,
     threads: usize,
     work: Work,
+    speed: Speed,
+}
+
+/// How fast one window went.
+#[derive(Clone, Copy)]
+struct Speed {
     per_second: f64,
+    cpu_ns: f64,
 }
 
 /// Measures all rounds; `step` is called after each contestant of each.
@@ -37,8 +44,8 @@ pub(super) fn measure(settings: &Settings, step: impl Fn()) -> Result<Vec<Rate>>
             // Another one starts each round: whoever comes first finds the memory in another state.
             let first = usize::try_from(round)? % CONTESTANTS.len();
             for contestant in CONTESTANTS.into_iter().cycle().skip(first).take(CONTESTANTS.len()) {
-                for (work, per_second) in windows(contestant, threads, settings)? {
-                    samples.push(Sample { round, contestant, threads, work, per_second });
+                for (work, speed) in windows(contestant, threads, settings)? {
+                    samples.push(Sample { round, contestant, threads, work, speed });
                 }
                 step();
             }
@@ -47,7 +54,7 @@ pub(super) fn measure(settings: &Settings, step: impl Fn()) -> Result<Vec<Rate>>
     Ok(summary(&samples))
 }
 
-fn windows(contestant: &str, threads: usize, settings: &Settings) -> Result<[(Work, f64); 2]> {
+fn windows(contestant: &str, threads: usize, settings: &Settings) -> Result<[(Work, Speed); 2]> {
     match contestant {
         ENGINE => windows_of(Engine::new(roomy()), threads, settings),
         STORE => windows_of(StoreAlone::new(), threads, settings),
@@ -56,23 +63,28 @@ fn windows(contestant: &str, threads: usize, settings: &Settings) -> Result<[(Wo
 }
 
 /// Loads the contestant, then measures replays at that size, and cycles from there on.
-fn windows_of<C: Contestant>(contestant: C, threads: usize, settings: &Settings) -> Result<[(Work, f64); 2]> {
+fn windows_of<C: Contestant>(
+    contestant: C,
+    threads: usize,
+    settings: &Settings,
+) -> Result<[(Work, Speed); 2]> {
     let runtime = runtime(threads)?;
     let contestant = Arc::new(contestant);
     let (keys, window) = (settings.keys, settings.window);
     runtime.block_on(each(&contestant, threads, keys, |contestant, number| async move {
         contestant.cycle(number).await
     }))?;
-    let watch = Stopwatch::start();
-    runtime.block_on(each(&contestant, threads, window, move |contestant, turn| async move {
-        contestant.replay(inputs::scattered(turn, keys)).await.map(drop)
-    }))?;
-    let replays = rate(window, watch);
-    let watch = Stopwatch::start();
-    runtime.block_on(each(&contestant, threads, window, move |contestant, turn| async move {
-        contestant.cycle(keys + turn).await
-    }))?;
-    Ok([(Work::Replays, replays), (Work::Cycles, rate(window, watch))])
+    let replays = timed(window, || {
+        runtime.block_on(each(&contestant, threads, window, move |contestant, turn| async move {
+            contestant.replay(inputs::scattered(turn, keys)).await.map(drop)
+        }))
+    })?;
+    let cycles = timed(window, || {
+        runtime.block_on(each(&contestant, threads, window, move |contestant, turn| async move {
+            contestant.cycle(keys + turn).await
+        }))
+    })?;
+    Ok([(Work::Replays, replays), (Work::Cycles, cycles)])
 }
 
 /// Tokio's threaded runtime, since that is where applications call from.
@@ -105,8 +117,12 @@ where
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate is read to three digits")]
-fn rate(calls: u64, watch: Stopwatch) -> f64 {
-    calls as f64 / watch.elapsed().as_secs_f64()
+fn timed(calls: u64, window: impl FnOnce() -> Result<()>) -> Result<Speed> {
+    let (watch, ran) = (Stopwatch::start(), processor_time());
+    window()?;
+    let (took, ran) = (watch.elapsed(), processor_time().saturating_sub(ran));
+    let calls = calls as f64;
+    Ok(Speed { per_second: calls / took.as_secs_f64(), cpu_ns: ran.as_secs_f64() * 1e9 / calls })
 }
 
 fn summary(samples: &[Sample]) -> Vec<Rate> {
@@ -127,20 +143,24 @@ fn summary_of(samples: &[Sample], contestant: &'static str, work: Work, threads:
             sample.contestant == name && sample.work == work && sample.threads == threads
         })
     };
-    let values: Vec<f64> = of(contestant).map(|sample| sample.per_second).collect();
-    let ratios: Vec<f64> = of(contestant)
-        .filter_map(|sample| {
+    let ratios = |ratio: fn(Speed, Speed) -> f64| -> Vec<f64> {
+        let beside = |sample: &Sample| {
             let map = of(MAP).find(|map| map.round == sample.round)?;
-            Some(sample.per_second / map.per_second)
-        })
-        .collect();
+            Some(ratio(sample.speed, map.speed))
+        };
+        of(contestant).filter_map(beside).collect()
+    };
+    let rates: Vec<f64> = of(contestant).map(|sample| sample.speed.per_second).collect();
+    let cpu_ns: Vec<f64> = of(contestant).map(|sample| sample.speed.cpu_ns).collect();
     Rate {
         contestant,
         work,
         threads,
-        median: median(&values),
-        min: values.iter().copied().fold(f64::INFINITY, f64::min),
-        max: values.iter().copied().fold(0.0, f64::max),
-        times_map: median(&ratios),
+        median: median(&rates),
+        min: rates.iter().copied().fold(f64::INFINITY, f64::min),
+        max: rates.iter().copied().fold(0.0, f64::max),
+        times_map: median(&ratios(|this, map| this.per_second / map.per_second)),
+        cpu_ns: median(&cpu_ns),
+        cpu_times_map: median(&ratios(|this, map| map.cpu_ns / this.cpu_ns)),
     }
 }

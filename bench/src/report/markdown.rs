@@ -15,7 +15,7 @@ pub(crate) fn markdown(results: &Results) -> String {
          {cores} cores, {cpu}, {system}. {} keys of {KEY_BYTES} bytes before each window, outcomes of {OUTCOME_BYTES} bytes, \
          windows of {} calls,\nmedian (min to max) of {} interleaved rounds, thousands per second. Calls come from \
          tokio tasks, one a thread, each making one call after the other;\nevery call goes from texts to an answer. \
-         Ratios are medians of each round's own ratio.\n\n",
+         Ratios are medians of each round's own ratio; by CPU, they leave out what other processes took.\n\n",
         grouped(settings.keys),
         grouped(settings.window),
         settings.rounds
@@ -36,7 +36,8 @@ pub(crate) fn markdown(results: &Results) -> String {
 }
 
 fn rates(rates: &[Rate]) -> String {
-    let heading = ["", "threads", "k/s", "(min to max)", "× DashMap"].map(str::to_owned);
+    let heading =
+        ["", "threads", "k/s", "(min to max)", "× DashMap", "CPU ns", "× by CPU"].map(str::to_owned);
     let line = |rate: &Rate| {
         let work = match rate.work {
             Work::Cycles => "cycles",
@@ -48,6 +49,8 @@ fn rates(rates: &[Rate]) -> String {
             thousands(rate.median),
             format!("({} to {})", thousands(rate.min), thousands(rate.max)),
             format!("{:.2}", rate.times_map),
+            format!("{:.0}", rate.cpu_ns),
+            format!("{:.2}", rate.cpu_times_map),
         ]
     };
     table(&heading, rates.iter().map(line))
