@@ -1,6 +1,7 @@
 //! What must happen once: scope, operation and name, and the digest that identifies them.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -18,8 +19,14 @@ pub const NAME_BYTES_MAX: usize = 1_024;
 const SEPARATOR: char = '\u{1f}';
 
 /// SHA-256 over a key's length-prefixed parts: what identifies a record in every store.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordId([u8; 32]);
+
+impl Hash for RecordId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(&self.0);
+    }
+}
 
 impl RecordId {
     /// The id with these bytes, as a store kept them.
@@ -40,8 +47,9 @@ impl RecordId {
 
     fn of_text(text: &str) -> Self {
         let mut digest = Sha256::new();
-        for part in text.split(SEPARATOR) {
-            length_prefixed(&mut digest, part.as_bytes());
+        // The separator is one byte that no other character contains.
+        for part in text.as_bytes().split(|byte| char::from(*byte) == SEPARATOR) {
+            length_prefixed(&mut digest, part);
         }
         Self(digest.finalize().into())
     }
@@ -182,7 +190,9 @@ fn checked<'a>(field: &str, value: &'a str, bytes_max: usize) -> Result<&'a str>
             value.len()
         )));
     }
-    if value.chars().any(char::is_control) {
+    // Most parts are printable ASCII, which takes one look a byte.
+    let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if !is_plain && value.chars().any(char::is_control) {
         return Err(Error::invalid(format!("{field} holds a control character; encode or remove it")));
     }
     Ok(value)

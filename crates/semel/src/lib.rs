@@ -57,6 +57,7 @@ pub mod codec;
 mod engine;
 mod error;
 mod fingerprint;
+mod id_map;
 mod key;
 mod lock;
 pub mod machine;

@@ -17,6 +17,13 @@ pub(super) mod note {
     pub(in super::super) const ALL: u8 = 0b111;
 }
 
+/// Tags of an outcome's kinds.
+pub(super) mod kind {
+    pub(in super::super) const SUCCESS: u8 = 0;
+    pub(in super::super) const FAILURE: u8 = 1;
+    pub(in super::super) const OTHER: u8 = 2;
+}
+
 /// Tags of the states.
 pub(super) mod tag {
     pub(in super::super) const RUNNING: u8 = 1;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::envelope::corrupt;
-use super::layout::{flag, note, tag};
+use super::layout::{flag, kind, note, tag};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     fn outcome(&mut self) -> Result<Outcome> {
-        let kind = OutcomeKind::from_word(self.text()?);
+        let kind = self.kind()?;
         let notes = self.flags(note::ALL)?;
         let mut note = |flag: u8| (notes & flag != 0).then(|| self.text()).transpose();
         let (primary, secondary, details) =
@@ -121,6 +121,15 @@ impl<'a> Reader<'a> {
         Ok(outcome)
     }
 
+    fn kind(&mut self) -> Result<OutcomeKind> {
+        match self.byte()? {
+            kind::SUCCESS => Ok(OutcomeKind::Success),
+            kind::FAILURE => Ok(OutcomeKind::Failure),
+            kind::OTHER => Ok(OutcomeKind::Other(self.text()?.into())),
+            _ => Err(corrupt("has an outcome of a kind that does not exist")),
+        }
+    }
+
     fn steps(&mut self) -> Result<Vec<Step>> {
         // No capacity from the count: it is untrusted, and a lie must not allocate.
         (0..self.number()?).map(|_| Ok(Step { name: self.text()?.into(), value: self.shared()? })).collect()
@@ -135,11 +144,11 @@ impl<'a> Reader<'a> {
     }
 
     fn moment(&mut self) -> Result<Timestamp> {
-        Ok(Timestamp::from_micros(self.number()?))
+        Ok(Timestamp::from_micros(self.long()?))
     }
 
     fn span(&mut self) -> Result<Duration> {
-        Ok(Duration::from_micros(self.number()?))
+        Ok(Duration::from_micros(self.long()?))
     }
 
     fn shared(&mut self) -> Result<Arc<[u8]>> {
@@ -164,12 +173,23 @@ impl<'a> Reader<'a> {
         if flags & !known == 0 { Ok(flags) } else { Err(corrupt("has flags that do not exist")) }
     }
 
+    fn long(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(*self.chunk::<8>()?))
+    }
+
     fn small_number(&mut self) -> Result<u32> {
         u32::try_from(self.number()?).map_err(|_| corrupt("has a number that is too large"))
     }
 
     /// LEB128, in its shortest form only: one number has one spelling.
     fn number(&mut self) -> Result<u64> {
+        // Most numbers are small.
+        if let Some((&byte, rest)) = self.rest.split_first()
+            && byte < 0x80
+        {
+            self.rest = rest;
+            return Ok(u64::from(byte));
+        }
         let mut number: u64 = 0;
         for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;

@@ -1,8 +1,10 @@
 //! A record's parts, in the order in which they are read back.
 
-use super::layout::{flag, note, tag};
+use std::time::Duration;
+
+use super::layout::{flag, kind, note, tag};
 use crate::clock::{Timestamp, micros};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::Lapse;
 use crate::record::{Record, State, Step};
 
@@ -14,7 +16,7 @@ pub(super) fn payload(out: &mut Vec<u8>, record: &Record) {
     }
     number(out, u64::from(record.attempt));
     number(out, u64::from(record.pardoned));
-    number(out, micros(record.retention));
+    span(out, record.retention);
     moment(out, record.first_seen_at);
     moment(out, record.changed_at);
     if let Some(event) = &record.first_event {
@@ -56,7 +58,7 @@ fn state(out: &mut Vec<u8>, state: &State) {
             number(out, running.fence.get());
             moment(out, running.granted_at);
             moment(out, running.leased_at);
-            number(out, micros(running.lease));
+            span(out, running.lease);
             steps(out, &running.steps);
         }
         State::Done(done) => {
@@ -82,7 +84,14 @@ fn state(out: &mut Vec<u8>, state: &State) {
 }
 
 fn outcome(out: &mut Vec<u8>, outcome: &Outcome) {
-    bytes(out, outcome.kind().as_str().as_bytes());
+    match outcome.kind() {
+        OutcomeKind::Success => out.push(kind::SUCCESS),
+        OutcomeKind::Failure => out.push(kind::FAILURE),
+        OutcomeKind::Other(word) => {
+            out.push(kind::OTHER);
+            bytes(out, word.as_bytes());
+        }
+    }
     let notes = [
         (note::PRIMARY, outcome.primary()),
         (note::SECONDARY, outcome.secondary()),
@@ -109,7 +118,11 @@ fn bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 fn moment(out: &mut Vec<u8>, moment: Timestamp) {
-    number(out, moment.as_micros());
+    out.extend_from_slice(&moment.as_micros().to_le_bytes());
+}
+
+fn span(out: &mut Vec<u8>, span: Duration) {
+    out.extend_from_slice(&micros(span).to_le_bytes());
 }
 
 /// LEB128: seven bits a byte, lowest first, the top bit says that more follow.

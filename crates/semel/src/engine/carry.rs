@@ -85,7 +85,10 @@ impl Inner {
 }
 
 /// An ask that is answered already, or on its way.
-#[expect(clippy::large_enum_variant, reason = "moved once, by value; a box would cost every ask an allocation")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "moved once, by value; a box would cost every ask an allocation"
+)]
 pub(super) enum Carrying<A> {
     Now(Option<Result<Carried<A>>>),
     Later(Pin<Box<dyn Future<Output = Result<Carried<A>>> + Send>>),

@@ -3,7 +3,6 @@
 //! At most a few seconds late and exact in the end; what was gathered and not yet written is lost if the
 //! process dies.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,6 +11,7 @@ use super::driven::spawn_if_possible;
 use super::semel::{Inner, Semel};
 use crate::clock::Timestamp;
 use crate::error::Result;
+use crate::id_map::IdMap;
 use crate::key::RecordId;
 use crate::lock::lock;
 use crate::machine::amend;
@@ -28,7 +28,7 @@ const SHARDS: usize = 32;
 
 #[derive(Default)]
 pub(super) struct Ledger {
-    shards: [Mutex<HashMap<RecordId, Duplicates>>; SHARDS],
+    shards: [Mutex<IdMap<Duplicates>>; SHARDS],
     writer_runs: AtomicBool,
 }
 

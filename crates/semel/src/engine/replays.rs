@@ -1,12 +1,13 @@
 //! Done records kept in memory: they cannot change before their retention ends, so replaying one asks no store.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::clock::Timestamp;
+use crate::id_map::IdMap;
 use crate::key::RecordId;
 use crate::lock::lock;
 use crate::machine::Ruling;
@@ -24,7 +25,7 @@ pub(super) struct Replays {
 
 #[derive(Default)]
 struct Shard {
-    known: HashMap<RecordId, Known>,
+    known: IdMap<Known>,
     oldest_first: VecDeque<RecordId>,
     bytes: usize,
 }

@@ -1,6 +1,5 @@
 //! Waiting for the running caller: woken at once in this process, by looking again from another.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,6 +11,7 @@ use super::ask::Claim;
 use super::decision::Decision;
 use super::semel::Semel;
 use crate::error::Result;
+use crate::id_map::IdMap;
 use crate::key::RecordId;
 use crate::lock::lock;
 use crate::machine::claim::Ask;
@@ -25,7 +25,7 @@ const LOOK_LAST: Duration = Duration::from_secs(1);
 /// Who waits for which record in this process.
 #[derive(Default)]
 pub(super) struct Waiters {
-    waiting: Mutex<HashMap<RecordId, Arc<Notify>>>,
+    waiting: Mutex<IdMap<Arc<Notify>>>,
     /// Lets a settle see without a lock that nobody waits.
     count: AtomicUsize,
 }

@@ -1,5 +1,7 @@
 //! One record in one allocation: a fixed head that is read without decoding, and the payload.
 
+use std::cell::Cell;
+
 use crate::clock::Timestamp;
 use crate::codec;
 use crate::error::Result;
@@ -32,6 +34,14 @@ impl Tick {
     }
 }
 
+thread_local! {
+    /// Where a record is written before its size is known: packing then costs one allocation that fits.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A scratch that one large outcome made larger than this is not kept.
+const SCRATCH_BYTES_MAX: usize = 64 << 10;
+
 #[derive(Debug)]
 pub(super) struct Packed(Box<[u8]>);
 
@@ -41,14 +51,19 @@ impl Packed {
             State::Done(done) => Tick::of(done.settled_at, epoch),
             State::Running(_) | State::Released(_) | State::Held(_) => Tick::NEVER,
         };
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + 256);
+        let mut bytes = SCRATCH.take();
+        bytes.clear();
         bytes.extend_from_slice(record.key.id().as_bytes());
         bytes.extend_from_slice(&record.version.get().to_le_bytes());
         bytes.extend_from_slice(&kept_until.map_or(FOREVER, Timestamp::as_micros).to_le_bytes());
         bytes.extend_from_slice(&Tick::NEVER.0.to_le_bytes());
         bytes.extend_from_slice(&done_at.0.to_le_bytes());
         codec::encode_payload(&mut bytes, record);
-        Self(bytes.into_boxed_slice())
+        let packed = Self(bytes.as_slice().into());
+        if bytes.capacity() <= SCRATCH_BYTES_MAX {
+            SCRATCH.set(bytes);
+        }
+        packed
     }
 
     /// At least what a record that is new to the store will cost: what room is taken by before it is packed.

@@ -9,15 +9,16 @@ use hashbrown::hash_table::Entry;
 use super::packed::{Packed, Tick};
 use super::room::Room;
 use crate::clock::Timestamp;
+use crate::id_map::IdSpread;
 use crate::key::RecordId;
 use crate::record::Version;
 
 /// Part of an id: names a record of a shard in four bytes, well enough to find it and check.
 type Hint = u32;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Shard {
-    seed: Seed,
+    spread: IdSpread,
     records: HashTable<Packed>,
     /// When to look at which record, earliest first. A record has at least one entry at or before the end of
     /// its keep; the ones that a later write made wrong are skipped when their time comes.
@@ -27,36 +28,11 @@ pub(super) struct Shard {
     writes: u64,
 }
 
-impl Default for Shard {
-    fn default() -> Self {
-        Self {
-            seed: Seed(rand::random()),
-            records: HashTable::new(),
-            looks: BinaryHeap::new(),
-            done: VecDeque::new(),
-            writes: 0,
-        }
-    }
-}
-
-/// A secret that spreads hints over a table. Keys are chosen by strangers: without it they could choose many that
-/// fall into one place.
-#[derive(Clone, Copy, Debug)]
-struct Seed(u64);
-
-impl Seed {
-    fn hash(self, hint: Hint) -> u64 {
-        let product = (u64::from(hint) ^ self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The low half of a product knows only the low half of its factors; the high half knows all.
-        product ^ (product >> 32)
-    }
-}
-
 impl Shard {
     pub(super) fn get(&self, id: &RecordId, now: Timestamp) -> Option<&Packed> {
         let bytes = id.as_bytes();
         self.records
-            .find(self.seed.hash(hint(bytes)), |packed| packed.id_bytes() == bytes)
+            .find(hash(self.spread, hint(bytes)), |packed| packed.id_bytes() == bytes)
             .filter(|packed| packed.is_kept_at(now))
     }
 
@@ -69,13 +45,13 @@ impl Shard {
 
     /// Puts a record in, over the one that was there.
     pub(super) fn put(&mut self, mut packed: Packed, epoch: Timestamp) -> Option<Packed> {
-        let (seed, hint) = (self.seed, hint(packed.id_bytes()));
+        let (spread, hint) = (self.spread, hint(packed.id_bytes()));
         let due = packed.kept_until().map_or(Tick::NEVER, |until| Tick::of(until, epoch));
         let bytes = *packed.id_bytes();
         match self.records.entry(
-            seed.hash(hint),
+            hash(spread, hint),
             |known| *known.id_bytes() == bytes,
-            |known| seed.hash(self::hint(known.id_bytes())),
+            |known| hash(spread, self::hint(known.id_bytes())),
         ) {
             Entry::Occupied(mut slot) => {
                 let looked_at = slot.get().looked_at();
@@ -103,9 +79,9 @@ impl Shard {
         self.done.push_back((at, hint(id.as_bytes())));
         // Notes of lives that are over would pile up in a store that never reaches its bound.
         if self.done.len() > self.records.len().saturating_mul(2).saturating_add(64) {
-            let (seed, records) = (self.seed, &self.records);
+            let (spread, records) = (self.spread, &self.records);
             self.done.retain(|(at, hint)| {
-                records.find(seed.hash(*hint), |packed| was_done(packed, *at, *hint)).is_some()
+                records.find(hash(spread, *hint), |packed| was_done(packed, *at, *hint)).is_some()
             });
         }
     }
@@ -139,7 +115,7 @@ impl Shard {
             }
             self.looks.pop();
             let due = |packed: &Packed| packed.looked_at() == tick && self::hint(packed.id_bytes()) == hint;
-            let Ok(mut slot) = self.records.find_entry(self.seed.hash(hint), due) else { continue };
+            let Ok(mut slot) = self.records.find_entry(hash(self.spread, hint), due) else { continue };
             if !slot.get().is_kept_at(now) {
                 let (packed, _) = slot.remove();
                 room.give_back(packed.cost_bytes());
@@ -165,7 +141,7 @@ impl Shard {
             self.done.pop_front();
             // A note without its record is of a life that is over.
             if let Ok(slot) =
-                self.records.find_entry(self.seed.hash(hint), |packed| was_done(packed, at, hint))
+                self.records.find_entry(hash(self.spread, hint), |packed| was_done(packed, at, hint))
             {
                 let (packed, _) = slot.remove();
                 room.give_back(packed.cost_bytes());
@@ -192,4 +168,8 @@ fn was_done(packed: &Packed, at: Tick, hint: Hint) -> bool {
 fn hint(id: &[u8; 32]) -> Hint {
     let [_, _, _, _, a, b, c, d, ..] = *id;
     u32::from_le_bytes([a, b, c, d])
+}
+
+fn hash(spread: IdSpread, hint: Hint) -> u64 {
+    spread.hash(u64::from(hint))
 }

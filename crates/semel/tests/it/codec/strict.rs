@@ -8,6 +8,9 @@ use semel::{Error, ErrorKind};
 
 use super::samples::{done, minimal, payload, samples, sealed};
 
+/// The moment, or span, of one microsecond.
+const ONE: [u8; 8] = 1_u64.to_le_bytes();
+
 /// The parts of a minimal payload, to be spoiled one at a time.
 struct Parts {
     key: Vec<u8>,
@@ -26,13 +29,13 @@ impl Parts {
             attempt: vec![1],
             kept: vec![0, 0],
             version: vec![1],
-            state: vec![3, 1, 0, 0],
+            state: [[3].as_slice(), &ONE, &[0, 0]].concat(),
         }
     }
 
     fn decode(self) -> Result<Record, Error> {
         let Self { key, flags, attempt, kept, version, state } = self;
-        let rest = [[0, 1, 1, 1].as_slice(), &kept, &[0], &version, &state].concat();
+        let rest = [[0].as_slice(), &ONE, &ONE, &ONE, &kept, &[0], &version, &state].concat();
         decode(&sealed(1, &[key, vec![flags], attempt, rest].concat()))
     }
 
@@ -146,8 +149,16 @@ fn unknown_flags_and_tags_are_refused() {
         assert!(Parts { state, ..Parts::minimal() }.refusal().contains("state"), "{tag}");
     }
     for notes in (3..8).map(|bit| 1 << bit) {
-        let state = [[2].as_slice(), &[0; 16], &[1, 1, 1, b'k', notes, 0]].concat();
+        let state = [[2].as_slice(), &[0; 16], &[1], &ONE, &[0, notes, 0]].concat();
         assert!(Parts { state, ..Parts::minimal() }.refusal().contains("flags"), "{notes}");
+    }
+}
+
+#[test]
+fn an_unknown_kind_of_outcome_is_refused() {
+    for kind in 3..=u8::MAX {
+        let state = [[2].as_slice(), &[0; 16], &[1], &ONE, &[kind, 0, 0]].concat();
+        assert!(Parts { state, ..Parts::minimal() }.refusal().contains("kind"), "{kind}");
     }
 }
 
@@ -167,7 +178,7 @@ fn more_mismatched_fingerprints_than_can_be_are_refused() {
 
 #[test]
 fn text_that_is_no_utf_8_is_refused_with_its_cause() {
-    let state = vec![3, 1, 2, 0xc3, 0x28, 0];
+    let state = [[3].as_slice(), &ONE, &[2, 0xc3, 0x28, 0]].concat();
     let error = Parts { state, ..Parts::minimal() }.decode().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     let cause = error.source().unwrap().to_string();
@@ -200,9 +211,9 @@ fn a_length_that_lies_is_refused_and_allocates_nothing() {
     let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
     let key = [most.as_slice(), b"o\x1fn"].concat();
     assert!(Parts { key, ..Parts::minimal() }.refusal().contains("cut short"));
-    let reason = [[3, 1].as_slice(), &most].concat();
+    let reason = [[3].as_slice(), &ONE, &most].concat();
     assert!(Parts { state: reason, ..Parts::minimal() }.refusal().contains("cut short"));
-    let steps = [[3, 1, 0].as_slice(), &most].concat();
+    let steps = [[3].as_slice(), &ONE, &[0], &most].concat();
     assert!(Parts { state: steps, ..Parts::minimal() }.refusal().contains("cut short"));
 
     let mut envelope = encode(&minimal()).unwrap();
