@@ -57,10 +57,11 @@ pub(crate) fn bench_lints() -> Result<()> {
     cargo(bench).show()
 }
 
-/// The documentation builds, and no link in it is broken.
+/// The documentation builds, and no link in it is broken; the pages of private modules are read too, by those
+/// who work on them.
 pub(crate) fn docs() -> Result<()> {
     started("documentation");
-    let doc = ["doc", "--workspace", "--no-deps", "--all-features"];
+    let doc = ["doc", "--workspace", "--no-deps", "--all-features", "--document-private-items"];
     cargo(doc).env("RUSTDOCFLAGS", "-D warnings").show()
 }
 

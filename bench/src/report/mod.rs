@@ -1,7 +1,7 @@
 //! The numbers as a table and a chart; JSON they are by themselves.
 //!
 //! - [`facts`](Facts): which machine this is.
-//! - [`markdown`]: the tables that are printed and kept.
+//! - [`mod@markdown`]: the tables that are printed and kept.
 //! - [`panels`](chart): which numbers become which bars. [`svg`]: bars, axes and labels.
 
 mod facts;

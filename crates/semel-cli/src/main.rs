@@ -4,7 +4,7 @@
 //!
 //! - [`args`]: what was typed, and what it means.
 //! - [`store`]: which stores this binary can open, and what their addresses look like.
-//! - [`bench`]: `semel bench`, what a store can do on this machine.
+//! - [`mod@bench`]: `semel bench`, what a store can do on this machine.
 
 mod args;
 mod bench;
