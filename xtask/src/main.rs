@@ -1,2 +1,64 @@
-//! xtask
-fn main() {}
+//! The project's own commands: `cargo xtask …`.
+
+#![expect(clippy::arithmetic_side_effects, reason = "lines and offsets of files that fit into memory")]
+
+mod bench;
+mod mutants;
+mod needs;
+mod run;
+mod simulate;
+mod steps;
+mod test;
+mod tidy;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own commands. Nothing to install: `cargo xtask` is an alias in .cargo/config.toml.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    after_help = "Every day:\n  \
+                  cargo xtask test              everything a change must pass, in a few minutes\n  \
+                  cargo xtask tidy              style alone, in a second\n\n\
+                  Before a release:\n  \
+                  cargo xtask verify            the same as test, and nothing may be skipped\n  \
+                  cargo xtask mutants           do the tests notice when a rule is broken?\n  \
+                  cargo xtask simulate 10000    ten thousand seeded histories\n  \
+                  cargo xtask bench memory      measure against a plain map, on this machine"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Test(test::Args),
+    Verify(verify::Args),
+    Tidy(tidy::Args),
+    Simulate(simulate::Args),
+    Mutants(mutants::Args),
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Test(args) => test::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Tidy(args) => tidy::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Mutants(args) => mutants::run(&args),
+        Command::Bench(args) => bench::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            run::failed(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

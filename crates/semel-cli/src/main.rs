@@ -1,2 +1,28 @@
-//! cli
-fn main() {}
+//! `semel`, the command line of semel.
+//!
+//! # Layout
+//!
+//! - [`args`]: what was typed, and what it means.
+//! - [`store`]: which stores this binary can open, and what their addresses look like.
+//! - [`mod@bench`]: `semel bench`, what a store can do on this machine.
+
+mod args;
+mod bench;
+mod store;
+
+use std::process::ExitCode;
+
+use args::Command;
+
+fn main() -> ExitCode {
+    let done = match args::parse() {
+        Command::Bench(plan) => bench::run(&plan),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What every contestant can do.
+
+use std::future::Future;
+
+use anyhow::Result;
+use semel::store::MemoryStore;
+
+/// Something that remembers which keys were done.
+pub(crate) trait Contestant: Send + Sync + 'static {
+    /// Claims a key that nobody has claimed, and completes it.
+    fn cycle(&self, number: u64) -> impl Future<Output = Result<()>> + Send;
+
+    /// Claims a key that is done, and answers how many bytes its outcome has.
+    fn replay(&self, number: u64) -> impl Future<Output = Result<usize>> + Send;
+}
+
+/// A memory store that no measurement fills.
+pub(crate) fn roomy() -> MemoryStore {
+    MemoryStore::builder().records_max(100_000_000).bytes_max(100 << 30).build()
+}

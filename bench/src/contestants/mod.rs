@@ -1,0 +1,16 @@
+//! Who is measured. Each does, for every call, what its users would do: from texts to an answer.
+//!
+//! - [`contestant`](Contestant): what all of them can do.
+//! - [`engine`](Engine): `Semel` over a memory store, through its public API.
+//! - [`store`](StoreAlone): the memory store, driven by the machine directly: one swap to claim, one to complete.
+//! - [`map`](PlainMap): `DashMap<String, …>` with check-then-insert, as projects write it themselves.
+
+mod contestant;
+mod engine;
+mod map;
+mod store;
+
+pub(crate) use contestant::{Contestant, roomy};
+pub(crate) use engine::Engine;
+pub(crate) use map::PlainMap;
+pub(crate) use store::StoreAlone;

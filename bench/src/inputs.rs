@@ -1,0 +1,84 @@
+//! What every contestant is given, the same for all: texts, a request's digest, an outcome, an order.
+
+/// The tenant of every key.
+pub(crate) const SCOPE: &str = "acme";
+/// The kind of work of every key.
+pub(crate) const OPERATION: &str = "charge";
+/// How many bytes each run produces.
+pub(crate) const OUTCOME_BYTES: usize = 150;
+/// How many bytes of text a key has: tenant, kind of work, name.
+pub(crate) const KEY_BYTES: usize = SCOPE.len() + OPERATION.len() + NAME_BYTES;
+
+const NAME_BYTES: usize = 13;
+
+/// The name of one key, `order-0000042`, as a request would bring it: made without an allocation, so that
+/// contestants are not measured by how names are made.
+pub(crate) struct Name([u8; NAME_BYTES]);
+
+impl Name {
+    pub(crate) fn of(number: u64) -> Self {
+        let mut text = *b"order-0000000";
+        let mut rest = number;
+        for digit in text.iter_mut().rev().take(7) {
+            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+            rest /= 10;
+        }
+        Self(text)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// The digest of the request for one key; nobody has to compute it in a window.
+pub(crate) fn digest(number: u64) -> [u8; 32] {
+    let mut digest = [0x5e; 32];
+    digest[..8].copy_from_slice(&number.to_le_bytes());
+    digest
+}
+
+/// What the run for one key produces.
+pub(crate) fn outcome(number: u64) -> Vec<u8> {
+    vec![number.to_le_bytes()[0]; OUTCOME_BYTES]
+}
+
+/// The place of `turn` in an order that visits every key below `keys` once, and neighbours far apart: the
+/// same order for all.
+pub(crate) fn scattered(turn: u64, keys: u64) -> u64 {
+    let bits = u64::BITS - keys.saturating_sub(1).leading_zeros();
+    let mask = (1_u64 << bits) - 1;
+    let half = bits.div_ceil(2);
+    let mut place = turn % keys;
+    // A permutation of the next power of two, walked until it lands below `keys`.
+    loop {
+        place = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask;
+        place ^= place >> half;
+        place = place.wrapping_mul(0xbf58_476d_1ce4_e5b9) & mask;
+        place ^= place >> half;
+        if place < keys {
+            return place;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_its_number_in_seven_digits() {
+        assert_eq!(Name::of(42).as_str(), "order-0000042");
+        assert_eq!(Name::of(1_500_000).as_str(), "order-1500000");
+    }
+
+    #[test]
+    fn the_order_visits_every_key_once() {
+        for keys in [1_000, 1_024, 1_500] {
+            let mut seen: Vec<_> = (0..keys).map(|turn| scattered(turn, keys)).collect();
+            assert_ne!(seen[..3], [0, 1, 2]);
+            seen.sort_unstable();
+            assert!(seen.iter().copied().eq(0..keys), "{keys}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The numbers of one run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::args::Settings;
+use crate::report::Facts;
+
+/// Everything that one run found out.
+#[derive(Debug, Serialize)]
+pub(crate) struct Results {
+    pub(crate) facts: Facts,
+    pub(crate) settings: Settings,
+    pub(crate) rates: Vec<Rate>,
+    pub(crate) footprints: Vec<Footprint>,
+    pub(crate) bound: Vec<BoundCase>,
+    pub(crate) bars: Vec<Bar>,
+}
+
+/// What a window consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Work {
+    /// Claim and complete of new keys.
+    Cycles,
+    /// Claims of done keys.
+    Replays,
+}
+
+/// How often per second one contestant did one kind of work.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Rate {
+    pub(crate) contestant: &'static str,
+    pub(crate) work: Work,
+    pub(crate) threads: usize,
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    /// The median of the rounds' ratios to the map: neighbours in time are compared, so a slow spell of the
+    /// machine counts for both.
+    pub(crate) times_map: f64,
+    /// Processor time of a call, which neighbours do not add to; the median of the rounds.
+    pub(crate) cpu_ns: f64,
+    /// The same as `times_map`, by processor time.
+    pub(crate) cpu_times_map: f64,
+}
+
+/// What one settled record takes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Footprint {
+    pub(crate) contestant: String,
+    pub(crate) records: u64,
+    /// As asked of the allocator.
+    pub(crate) allocated_bytes: f64,
+    /// As the process grew, the allocator's own rounding included.
+    pub(crate) resident_bytes: f64,
+    /// What nobody could do without: the texts of the key and the outcome.
+    pub(crate) payload_bytes: f64,
+}
+
+impl Footprint {
+    /// What a record takes beyond its payload, by the larger of the two measures.
+    pub(crate) fn overhead_bytes(&self) -> f64 {
+        self.allocated_bytes.max(self.resident_bytes) - self.payload_bytes
+    }
+}
+
+/// How long a new claim took, in one state of the store.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct BoundCase {
+    pub(crate) name: &'static str,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    /// The median of the rounds' ratios of p99 to the store that is half full.
+    pub(crate) times_half: f64,
+}
+
+/// What a number must reach.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Bar {
+    pub(crate) name: String,
+    pub(crate) wanted: String,
+    pub(crate) found: String,
+    pub(crate) reached: bool,
+}
+
+/// The middle one; of an even number, the mean of the two in the middle.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted.len().saturating_sub(1) / 2, sorted.len() / 2);
+    match (sorted.get(low), sorted.get(high)) {
+        (Some(low), Some(high)) => f64::midpoint(*low, *high),
+        _ => f64::NAN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle_of_the_sorted_values() {
+        assert_eq!((median(&[3.0, 1.0, 2.0]), median(&[4.0, 1.0, 2.0, 3.0])), (2.0, 2.5));
+        assert!(median(&[]).is_nan());
+    }
+}

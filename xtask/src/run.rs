@@ -1,0 +1,108 @@
+//! Runs other programs, and says on stderr what is being done; in colour only on a terminal.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+const RED: &str = "31";
+
+/// Where the workspace is. Cargo says so when it runs us; a binary that is run by hand stays in the tree
+/// it was built from.
+pub(crate) fn root() -> PathBuf {
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&manifest).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// A command line to be run at the root of the workspace.
+pub(crate) struct Run(Command);
+
+/// A program with these arguments.
+pub(crate) fn program<A: AsRef<OsStr>>(name: impl AsRef<OsStr>, args: impl IntoIterator<Item = A>) -> Run {
+    let mut command = Command::new(name);
+    command.args(args).current_dir(root());
+    Run(command)
+}
+
+/// The cargo that runs us, with these arguments.
+pub(crate) fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
+    program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args)
+}
+
+impl Run {
+    /// The same with a variable in its environment.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.0.env(name, value);
+        self
+    }
+
+    /// Shows the command line, runs it with our output, and fails if it does.
+    pub(crate) fn show(mut self) -> Result<()> {
+        say(GREEN, "run", &self.line());
+        let status = self.0.status().with_context(|| format!("cannot start `{}`", self.line()))?;
+        ensure!(status.success(), "`{}` failed ({status})", self.line());
+        Ok(())
+    }
+
+    /// Whether it can be started and succeeds; shows nothing.
+    pub(crate) fn succeeds(mut self) -> bool {
+        let quiet = self.0.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        quiet.status().is_ok_and(|status| status.success())
+    }
+
+    fn line(&self) -> String {
+        let name = Path::new(self.0.get_program()).file_name().unwrap_or_default();
+        let words = std::iter::once(name).chain(self.0.get_args());
+        words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Says which part of a command starts now.
+pub(crate) fn started(what: &str) {
+    say(GREEN, "==>", what);
+}
+
+/// Says what is left out, and why.
+pub(crate) fn skipped(what: &str, because: &str) {
+    say(YELLOW, "skipped", &format!("{what}, because {because}"));
+}
+
+/// Says that a command reached its end.
+pub(crate) fn passed(what: &str) {
+    say(GREEN, "ok", what);
+}
+
+/// Says why a command did not reach its end.
+pub(crate) fn failed(why: &str) {
+    say(RED, "failed", why);
+}
+
+fn say(colour: &str, word: &str, rest: &str) {
+    if std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none() {
+        eprintln!("\u{1b}[1;{colour}m{word}\u{1b}[0m {rest}");
+    } else {
+        eprintln!("{word} {rest}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_fails_is_an_error_that_names_it() {
+        let error = program("false", [] as [&str; 0]).show().unwrap_err();
+        assert!(error.to_string().starts_with("`false` failed"), "{error}");
+        assert!(program("true", [] as [&str; 0]).show().is_ok());
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_does_not_succeed() {
+        assert!(!program("no-such-program-as-this", [] as [&str; 0]).succeeds());
+    }
+}
