@@ -13,6 +13,8 @@
 //!
 //! - [`conformance`]: what every store promises, one named function a promise.
 //! - [`saboteur`]: stores that break a promise each, to prove that the suite would notice.
+//! - [`simulator`]: whole worlds of processes, crashes and bad networks, each from one seed.
+//! - [`faulty`](FaultyStore): a store behind a bad network.
 //! - [`history`]: whether what callers saw of one key could have happened one after the other.
 //! - [`clock`](ManualClock): a clock that a test moves by hand.
 //! - [`sample`]: keys and asks to try a store with.
@@ -26,13 +28,16 @@
 mod carry;
 mod clock;
 pub mod conformance;
+mod faulty;
 pub mod history;
 mod run;
 pub mod saboteur;
 pub mod sample;
+pub mod simulator;
 
 pub use carry::{Carried, Effect, carry};
 pub use clock::ManualClock;
+pub use faulty::{Call, Fault, FaultyStore};
 
 #[doc(hidden)]
 pub mod __private {

@@ -13,7 +13,10 @@ use super::fault::{Fault, LoadFault, Numbering};
 use super::swap;
 
 /// A memory store that breaks one promise.
-pub struct Sabotaged {
+pub struct Sabotaged(Arc<Tampered>);
+
+/// The store, its fault, and what the fault has to remember.
+pub(super) struct Tampered {
     pub(super) inner: MemoryStore,
     fault: Fault,
     ledger: Mutex<Ledger>,
@@ -37,9 +40,12 @@ pub(super) struct Ledger {
 
 impl Sabotaged {
     pub(super) fn new(fault: Fault) -> Self {
-        Self { inner: MemoryStore::new(), fault, ledger: Mutex::default(), answers: AtomicU64::new(0) }
+        let (inner, ledger, answers) = (MemoryStore::new(), Mutex::default(), AtomicU64::new(0));
+        Self(Arc::new(Tampered { inner, fault, ledger, answers }))
     }
+}
 
+impl Tampered {
     pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,38 +180,42 @@ impl Sabotaged {
 }
 
 impl Store for Sabotaged {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<'_, Vec<SwapReply>> {
+    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+        let store = Arc::clone(&self.0);
         Box::pin(async move {
-            let mut replies = self.swap_all(batch).await?;
+            let mut replies = store.swap_all(batch).await?;
             for reply in &mut replies {
                 match reply {
-                    SwapReply::Swapped(record) | SwapReply::Stale(Some(record)) => self.show(record),
+                    SwapReply::Swapped(record) | SwapReply::Stale(Some(record)) => store.show(record),
                     SwapReply::Stale(None) | SwapReply::Full => {}
                 }
             }
-            self.answer(replies).await
+            store.answer(replies).await
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<'_, Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+        let store = Arc::clone(&self.0);
         Box::pin(async move {
-            let mut found = self.load_all(ids).await?;
-            found.iter_mut().flatten().for_each(|record| self.show(record));
-            self.answer(found).await
+            let mut found = store.load_all(ids).await?;
+            found.iter_mut().flatten().for_each(|record| store.show(record));
+            store.answer(found).await
         })
     }
 
-    fn sweep(&self, limit: usize) -> Reply<'_, Swept> {
+    fn sweep(&self, limit: usize) -> Reply<Swept> {
+        let store = Arc::clone(&self.0);
         Box::pin(async move {
-            let swept = self.sweep_some(limit).await?;
-            self.answer(swept).await
+            let swept = store.sweep_some(limit).await?;
+            store.answer(swept).await
         })
     }
 
-    fn scan(&self, scan: Scan) -> Reply<'_, Page> {
+    fn scan(&self, scan: Scan) -> Reply<Page> {
+        let store = Arc::clone(&self.0);
         Box::pin(async move {
-            let page = self.scan_page(scan).await?;
-            self.answer(page).await
+            let page = store.scan_page(scan).await?;
+            store.answer(page).await
         })
     }
 }

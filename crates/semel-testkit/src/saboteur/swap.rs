@@ -8,10 +8,10 @@ use semel::store::{Store, Swap, SwapReply};
 use semel::{Error, ErrorKind, RecordId, Result};
 
 use super::fault::SwapFault;
-use super::store::Sabotaged;
+use super::store::Tampered;
 
 /// Swaps a batch with this fault.
-pub(super) async fn all(store: &Sabotaged, fault: SwapFault, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
+pub(super) async fn all(store: &Tampered, fault: SwapFault, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
     match fault {
         SwapFault::AllOrNothing => all_or_nothing(store, batch).await,
         SwapFault::CheckedUpFront => checked_up_front(store, batch).await,
@@ -43,7 +43,7 @@ pub(super) async fn all(store: &Sabotaged, fault: SwapFault, batch: Vec<Swap>) -
     }
 }
 
-async fn one(store: &Sabotaged, fault: SwapFault, mut swap: Swap) -> Result<SwapReply> {
+async fn one(store: &Tampered, fault: SwapFault, mut swap: Swap) -> Result<SwapReply> {
     let id = swap.id();
     let current = store.current(id).await?;
     let stale = version(current.as_ref()) != swap.expected;
@@ -77,7 +77,7 @@ async fn one(store: &Sabotaged, fault: SwapFault, mut swap: Swap) -> Result<Swap
     store.swap_one(swap).await
 }
 
-async fn all_or_nothing(store: &Sabotaged, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
+async fn all_or_nothing(store: &Tampered, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
     let found = store.inner.load(batch.iter().map(Swap::id).collect()).await?.value;
     if batch.iter().zip(&found).any(|(swap, found)| version(found.as_ref()) != swap.expected) {
         return Ok(found.into_iter().map(SwapReply::Stale).collect());
@@ -85,7 +85,7 @@ async fn all_or_nothing(store: &Sabotaged, batch: Vec<Swap>) -> Result<Vec<SwapR
     Ok(store.inner.swap(batch).await?.value)
 }
 
-async fn checked_up_front(store: &Sabotaged, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
+async fn checked_up_front(store: &Tampered, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
     let found = store.inner.load(batch.iter().map(Swap::id).collect()).await?.value;
     let mut replies = Vec::with_capacity(batch.len());
     for (swap, found) in batch.into_iter().zip(found) {
@@ -95,7 +95,7 @@ async fn checked_up_front(store: &Sabotaged, batch: Vec<Swap>) -> Result<Vec<Swa
     Ok(replies)
 }
 
-async fn locked_as_named(store: &Sabotaged, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
+async fn locked_as_named(store: &Tampered, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
     let mut held = Vec::with_capacity(batch.len());
     for swap in &batch {
         let lock = Arc::clone(store.ledger().locks.entry(swap.id()).or_default());
@@ -106,7 +106,7 @@ async fn locked_as_named(store: &Sabotaged, batch: Vec<Swap>) -> Result<Vec<Swap
 }
 
 /// Writes whatever the record is at.
-async fn forced(store: &Sabotaged, mut swap: Swap) -> Result<SwapReply> {
+async fn forced(store: &Tampered, mut swap: Swap) -> Result<SwapReply> {
     loop {
         swap.expected = version(store.current(swap.id()).await?.as_ref());
         let reply = store.swap_one(swap.clone()).await?;
@@ -117,7 +117,7 @@ async fn forced(store: &Sabotaged, mut swap: Swap) -> Result<SwapReply> {
 }
 
 /// Counts a duplicate on the record, if there is one.
-pub(super) async fn count(store: &Sabotaged, id: RecordId) -> Result<()> {
+pub(super) async fn count(store: &Tampered, id: RecordId) -> Result<()> {
     let Some(found) = store.current(id).await? else { return Ok(()) };
     let seen = Duplicates { count: 1, last_seen_at: Some(found.changed_at) };
     if let Some(write) = count_duplicates(Some(&found), seen, found.changed_at).write {
@@ -128,7 +128,7 @@ pub(super) async fn count(store: &Sabotaged, id: RecordId) -> Result<()> {
 }
 
 /// Keeps the record for as long as a stale swap wanted.
-async fn keep_anew(store: &Sabotaged, found: &Record, stale: &Swap) -> Result<()> {
+async fn keep_anew(store: &Tampered, found: &Record, stale: &Swap) -> Result<()> {
     let none = Duplicates::default();
     if let Some(write) = count_duplicates(Some(found), none, found.changed_at).write {
         let swap = Swap { expected: Some(found.version), next: write.next, keep: stale.keep };

@@ -29,7 +29,7 @@ static RECORDS: LazyLock<Mutex<Records>> = LazyLock::new(Mutex::default);
 struct Shared;
 
 impl Shared {
-    fn answer<'a, T: Send + 'a>(ask: impl FnOnce(&mut Records, Timestamp) -> T) -> Reply<'a, T> {
+    fn answer<T: Send + 'static>(ask: impl FnOnce(&mut Records, Timestamp) -> T) -> Reply<T> {
         let mut records: MutexGuard<'_, Records> = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
         let now = records.clock.now();
         let value = ask(&mut records, now);
@@ -76,20 +76,20 @@ impl Records {
 }
 
 impl Store for Shared {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<'_, Vec<SwapReply>> {
+    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
         Self::answer(|records, now| batch.into_iter().map(|swap| records.swap(swap, now)).collect())
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<'_, Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
         let load = |records: &Records, id| records.kept.get(id).map(|kept: &Kept| kept.record.clone());
         Self::answer(|records, _| ids.iter().map(|id| load(records, id)).collect())
     }
 
-    fn sweep(&self, limit: usize) -> Reply<'_, Swept> {
+    fn sweep(&self, limit: usize) -> Reply<Swept> {
         Self::answer(|records, now| records.sweep(limit, now))
     }
 
-    fn scan(&self, scan: Scan) -> Reply<'_, Page> {
+    fn scan(&self, scan: Scan) -> Reply<Page> {
         Self::answer(|records, _| records.scan(&scan))
     }
 }

@@ -48,8 +48,12 @@ impl Ledger {
         }
     }
 
+    /// What was gathered, in the order of ids: stores that lock records then meet each other in one order.
     fn take(&self) -> Counts {
-        self.shards.iter().flat_map(|shard| std::mem::take(&mut *lock(shard))).collect()
+        let mut counts: Counts =
+            self.shards.iter().flat_map(|shard| std::mem::take(&mut *lock(shard))).collect();
+        counts.sort_unstable_by_key(|(id, _)| *id);
+        counts
     }
 
     fn is_empty(&self) -> bool {

@@ -3,7 +3,7 @@
 //! A store has four methods and no defaults, because a default would give up what the method promises. Each
 //! promise below is a named test in `semel-testkit`; a store that passes `conformance!` is a store.
 //!
-//! - [`contract`]: the trait, and what goes over it.
+//! - [`contract`](Store): the trait, and what goes over it.
 //! - [`scan`](Filter): which records a person or a tool wants to see.
 //! - [`memory`](MemoryStore): the store inside a process, bounded.
 
