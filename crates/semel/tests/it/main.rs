@@ -2,5 +2,10 @@
 #![cfg(test)]
 #![expect(clippy::arithmetic_side_effects, reason = "arithmetic that overflows fails a test, as it should")]
 
+mod bound;
 mod codec;
+mod engine;
 mod machine;
+mod race;
+mod tokio_clock;
+mod world;

@@ -1,0 +1,134 @@
+//! The memory store's bound: it holds, and nothing that was promised is forgotten at it.
+
+use std::time::Duration;
+
+use semel::store::MemoryStore;
+use semel::{Claim, Decision, ErrorKind, Outcome, RecordedOnce, Semel};
+use semel_testkit::ManualClock;
+use std::sync::Arc;
+
+use crate::world::{LEASE, RETENTION, granted, key, outcome};
+
+fn bounded(
+    choose: impl FnOnce(semel::store::MemoryStoreBuilder) -> semel::store::MemoryStoreBuilder,
+) -> (Semel, Arc<MemoryStore>, ManualClock) {
+    let clock = ManualClock::at(1_000_000_000);
+    let store = Arc::new(choose(MemoryStore::builder().clock(clock.clone())).build());
+    (Semel::builder_shared(store.clone()).build().unwrap(), store, clock)
+}
+
+async fn record(semel: &Semel, name: usize) -> semel::Result<RecordedOnce> {
+    semel.record_once(Claim::new(&key(&name.to_string())), outcome("paid")).await
+}
+
+#[tokio::test]
+async fn at_its_bound_of_records_it_refuses_new_claims_and_settles_old_ones() {
+    let (semel, store, _) = bounded(|builder| builder.records_max(100));
+    let mut permits = Vec::new();
+    for name in 0..100 {
+        permits.push(granted(semel.claim(Claim::new(&key(&name.to_string()))).await.unwrap()));
+    }
+    for _ in 0..10 {
+        let refused = semel.claim(Claim::new(&key("new"))).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Full);
+        assert!(refused.to_string().contains("sweep"), "{refused}");
+    }
+    assert_eq!(store.records(), 100);
+    for permit in &permits {
+        permit.complete(outcome("paid")).await.unwrap();
+    }
+    assert!(matches!(semel.claim(Claim::new(&key("0"))).await.unwrap(), Decision::Replay(_)));
+}
+
+#[tokio::test]
+async fn at_its_bound_of_bytes_it_refuses_new_claims_and_still_takes_outcomes() {
+    let (semel, store, _) = bounded(|builder| builder.bytes_max(64 << 10));
+    let mut permits = Vec::new();
+    while let Ok(decision) = semel.claim(Claim::new(&key(&permits.len().to_string()))).await {
+        permits.push(granted(decision));
+    }
+    assert!(store.bytes() <= 64 << 10);
+    assert!(permits.len() > 100, "{}", permits.len());
+    let large = Outcome::success(vec![7; 10 << 10]);
+    permits[0].complete(large).await.unwrap();
+    assert!(store.bytes() > 64 << 10, "what a running caller brings home is never refused");
+    let refused = semel.claim(Claim::new(&key("new"))).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Full);
+}
+
+#[tokio::test]
+async fn at_its_bound_it_makes_room_of_what_is_past_its_keep() {
+    let (semel, store, clock) = bounded(|builder| builder.records_max(100));
+    for name in 0..100 {
+        drop(record(&semel, name).await.unwrap());
+    }
+    clock.advance(RETENTION);
+    for name in 100..200 {
+        assert!(matches!(record(&semel, name).await.unwrap(), RecordedOnce::Recorded(_)));
+        assert!(store.records() <= 100);
+    }
+    assert_eq!(record(&semel, 200).await.unwrap_err().kind(), ErrorKind::Full);
+}
+
+#[tokio::test]
+async fn forgetting_the_oldest_gives_up_done_records_of_that_age_and_counts_them() {
+    let min_age = Duration::from_mins(10);
+    let (semel, store, clock) = bounded(|builder| builder.records_max(100).forget_oldest(min_age));
+    let running = granted(semel.claim(Claim::new(&key("running")).lease(RETENTION)).await.unwrap());
+    for name in 0..99 {
+        drop(record(&semel, name).await.unwrap());
+        clock.advance(Duration::from_secs(1));
+    }
+    assert_eq!(record(&semel, 1_000).await.unwrap_err().kind(), ErrorKind::Full, "none is old enough");
+    clock.advance(min_age);
+    for name in 1_000..1_050 {
+        drop(record(&semel, name).await.unwrap());
+        assert!(store.records() <= 100);
+    }
+    assert_eq!(store.forgotten(), 50);
+    for name in 0..99 {
+        let known = semel.get(&key(&name.to_string())).await.unwrap();
+        assert_eq!(known.is_some(), name >= 50, "the oldest go first: {name}");
+    }
+    running.complete(outcome("paid")).await.unwrap();
+}
+
+#[tokio::test]
+async fn running_and_held_records_are_never_dropped() {
+    let (semel, store, clock) = bounded(|builder| builder.records_max(64).forget_oldest(Duration::ZERO));
+    let claim = |name: usize| Claim::new(&key(&name.to_string())).lapse(semel::Lapse::Hold);
+    for name in 0..64 {
+        granted(semel.claim(claim(name)).await.unwrap());
+    }
+    clock.advance(LEASE);
+    for name in 0..32 {
+        assert!(matches!(semel.claim(claim(name)).await.unwrap(), Decision::Held(_)));
+    }
+    clock.advance(RETENTION * 1_000);
+    assert_eq!(semel.claim(claim(64)).await.unwrap_err().kind(), ErrorKind::Full);
+    assert_eq!((store.records(), store.forgotten()), (64, 0));
+    assert_eq!(semel.sweep(1_000).await.unwrap().removed, 0);
+}
+
+#[tokio::test]
+async fn the_bound_holds_under_many_threads() {
+    let store = Arc::new(MemoryStore::builder().records_max(1_000).build());
+    let semel = Semel::builder_shared(store.clone()).build().unwrap();
+    let threads: Vec<_> = (0..4)
+        .map(|thread| {
+            let semel = semel.clone();
+            std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+                runtime.block_on(async {
+                    let mut taken = 0;
+                    for name in 0..1_000 {
+                        taken += usize::from(record(&semel, thread * 1_000 + name).await.is_ok());
+                    }
+                    taken
+                })
+            })
+        })
+        .collect();
+    let taken: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!((taken, store.records()), (1_000, 1_000));
+}

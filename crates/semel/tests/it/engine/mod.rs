@@ -1,0 +1,17 @@
+//! The engine over the memory store, and over a bad network.
+
+mod batching;
+mod cancellation;
+mod claiming;
+mod duplicates;
+mod heartbeat;
+mod keys;
+mod lapse;
+mod lost_replies;
+mod observing;
+mod once;
+mod outage;
+mod replays;
+mod steps;
+mod sweeping;
+mod waiting;

@@ -1,0 +1,65 @@
+//! What happens while the store does not answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel::store::MemoryStore;
+use semel::{Claim, Decision, ErrorKind, OnOutage, Once, Permit, ReleaseAnswer, Semel};
+use semel_testkit::{Fault, FaultyStore};
+
+use crate::world::{key, outcome};
+
+fn away(fault: Fault, on_outage: OnOutage) -> Semel {
+    let store = FaultyStore::new(Arc::new(MemoryStore::new()), move |_| fault);
+    Semel::builder(store).on_outage(on_outage).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn closed_refuses_and_nothing_runs() {
+    for (fault, kind) in
+        [(Fault::Refuse, ErrorKind::Unavailable), (Fault::LoseAsk(Duration::ZERO), ErrorKind::Unknown)]
+    {
+        let semel = away(fault, OnOutage::Closed);
+        let ended =
+            semel.once(&key("1"), &(), async |_| -> Result<(), String> { panic!("must not run") }).await;
+        assert!(matches!(ended, Err(semel::OnceError::Engine(error)) if error.kind() == kind));
+        assert_eq!(semel.stats().unprotected, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn open_runs_and_says_unprotected_wherever_it_can_be_seen() {
+    for fault in [Fault::Refuse, Fault::LoseAsk(Duration::ZERO)] {
+        let semel = away(fault, OnOutage::Open);
+        let ended = semel
+            .once(&key("1"), &(), async |permit: Permit| {
+                assert_eq!(permit.fence(), 0, "lower than any real fence");
+                permit.step("charge", async || Ok::<_, String>(1)).await.map_err(|error| error.to_string())
+            })
+            .await;
+        assert!(matches!(ended, Ok(Once::Unprotected(1))));
+        assert_eq!(semel.stats().unprotected, 1);
+        assert_eq!(semel.stats().run, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unprotected_permit_settles_nothing_and_is_never_lost() {
+    let semel = away(Fault::Refuse, OnOutage::Open);
+    let Decision::Unprotected(permit) = semel.claim(Claim::new(&key("1"))).await.unwrap() else { panic!() };
+    let _heartbeat = permit.heartbeat();
+    tokio::time::sleep(permit.lease() * 2).await;
+    assert!(!permit.is_lost());
+    permit.renew().await.unwrap();
+    permit.complete(outcome("paid")).await.unwrap();
+    assert_eq!(permit.release("nothing").await.unwrap(), ReleaseAnswer::NotHolding);
+}
+
+#[tokio::test]
+async fn a_full_store_is_not_an_outage() {
+    let store = MemoryStore::builder().records_max(1).build();
+    let semel = Semel::builder(store).on_outage(OnOutage::Open).build().unwrap();
+    assert!(matches!(semel.claim(Claim::new(&key("1"))).await.unwrap(), Decision::Run(_)));
+    let error = semel.claim(Claim::new(&key("2"))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Full);
+}

@@ -1,0 +1,81 @@
+//! Done records kept in memory never outlive their retention and never hide a mismatch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel::store::MemoryStore;
+use semel::{Claim, Decision, Semel, SemelBuilder};
+use semel_testkit::{Fault, FaultyStore};
+
+use crate::tokio_clock::TokioClock;
+use crate::world::{granted, key, outcome, replayed, request};
+
+const RETENTION: Duration = Duration::from_mins(10);
+
+/// An engine behind a network that can be cut, so that it shows what is kept in memory.
+fn engine(choose: impl FnOnce(SemelBuilder) -> SemelBuilder) -> (Semel, Arc<std::sync::atomic::AtomicBool>) {
+    let cut = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let is_cut = Arc::clone(&cut);
+    let store = Arc::new(MemoryStore::builder().clock(TokioClock::start()).build());
+    let store = FaultyStore::new(store, move |_| {
+        if is_cut.load(std::sync::atomic::Ordering::SeqCst) {
+            Fault::Refuse
+        } else {
+            Fault::Delay(Duration::from_millis(1))
+        }
+    });
+    (choose(Semel::builder(store).retention(RETENTION)).build().unwrap(), cut)
+}
+
+async fn complete(semel: &Semel, name: &str) {
+    let claim = Claim::new(&key(name)).fingerprint(request("first"));
+    granted(semel.claim(claim).await.unwrap()).complete(outcome(name)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kept_record_is_replayed_without_the_store() {
+    let (semel, cut) = engine(|builder| builder);
+    complete(&semel, "1").await;
+    cut.store(true, std::sync::atomic::Ordering::SeqCst);
+    let claim = Claim::new(&key("1")).fingerprint(request("first"));
+    assert_eq!(replayed(semel.claim(claim).await.unwrap()), "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kept_record_is_gone_with_its_retention() {
+    let (semel, _) = engine(|builder| builder);
+    complete(&semel, "1").await;
+    tokio::time::sleep(RETENTION - Duration::from_secs(1)).await;
+    assert!(matches!(semel.claim(Claim::new(&key("1"))).await.unwrap(), Decision::Replay(_)));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kept_record_does_not_hide_a_mismatch() {
+    let (semel, _) = engine(|builder| builder);
+    complete(&semel, "1").await;
+    let other = Claim::new(&key("1")).fingerprint(request("other"));
+    assert!(matches!(semel.claim(other).await.unwrap(), Decision::Mismatch(_)));
+    assert_eq!(semel.get(&key("1")).await.unwrap().unwrap().mismatches.count, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_are_kept_than_was_said() {
+    for choose in [
+        (|builder: SemelBuilder| builder.replays_kept(0, 0)) as fn(SemelBuilder) -> SemelBuilder,
+        |builder| builder.replays_kept(16, 1 << 20),
+        |builder| builder.replays_kept(1_000, 16),
+    ] {
+        let (semel, cut) = engine(choose);
+        for name in 0..200 {
+            complete(&semel, &name.to_string()).await;
+        }
+        cut.store(true, std::sync::atomic::Ordering::SeqCst);
+        let mut kept = 0;
+        for name in 0..200 {
+            kept += u32::from(semel.claim(Claim::new(&key(&name.to_string()))).await.is_ok());
+        }
+        assert!(kept <= 16, "{kept} are kept");
+    }
+}

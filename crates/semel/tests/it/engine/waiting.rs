@@ -1,0 +1,75 @@
+//! Waiting for the running caller, in this process and in another.
+
+use std::time::Duration;
+
+use semel::{Claim, Decision};
+use tokio::time::Instant;
+
+use crate::world::{World, granted, key, outcome, replayed};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_caller_gets_the_outcome_the_moment_it_is_there() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    let semel = world.semel.clone();
+    let waiting = tokio::spawn(async move { semel.claim_or_wait(Claim::new(&key("1")), PATIENCE).await });
+    tokio::task::yield_now().await;
+    let before = Instant::now();
+    permit.complete(outcome("paid")).await.unwrap();
+    assert_eq!(replayed(waiting.await.unwrap().unwrap()), "paid");
+    assert_eq!(before.elapsed(), Duration::ZERO, "woken, not by looking again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_caller_of_another_process_looks_again() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    let another = world.another();
+    let waiting = tokio::spawn(async move { another.claim_or_wait(Claim::new(&key("1")), PATIENCE).await });
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let before = Instant::now();
+    permit.complete(outcome("paid")).await.unwrap();
+    assert_eq!(replayed(waiting.await.unwrap().unwrap()), "paid");
+    assert!(before.elapsed() <= Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_caller_runs_when_the_other_gives_up() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    let semel = world.semel.clone();
+    let waiting = tokio::spawn(async move { semel.claim_or_wait(Claim::new(&key("1")), PATIENCE).await });
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    permit.release("gave up").await.unwrap();
+    assert_eq!(granted(waiting.await.unwrap().unwrap()).attempt(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn patience_ends_at_its_deadline() {
+    let world = World::new();
+    let _permit = world.run(&key("1")).await;
+    let before = Instant::now();
+    let decision = world.semel.claim_or_wait(Claim::new(&key("1")), PATIENCE).await.unwrap();
+    assert!(matches!(decision, Decision::Busy(_)));
+    assert_eq!(before.elapsed(), PATIENCE);
+    world.semel.flush().await.unwrap();
+    let record = world.semel.get(&key("1")).await.unwrap().unwrap();
+    assert_eq!(record.duplicates.count, 1, "one waiting caller is one duplicate");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hears_of_other_processes_can_wake_whoever_waits() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    let another = world.another();
+    let waiter = another.clone();
+    let waiting = tokio::spawn(async move { waiter.claim_or_wait(Claim::new(&key("1")), PATIENCE).await });
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    permit.complete(outcome("paid")).await.unwrap();
+    let before = Instant::now();
+    another.wake(&key("1").id());
+    assert_eq!(replayed(waiting.await.unwrap().unwrap()), "paid");
+    assert_eq!(before.elapsed(), Duration::ZERO);
+}
