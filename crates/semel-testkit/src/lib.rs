@@ -11,7 +11,7 @@
 //!
 //! # Layout
 //!
-//! - [`conformance`]: what every store promises, one named function a promise.
+//! - [`conformance`](mod@conformance): what every store promises, one named function a promise.
 //! - [`saboteur`]: stores that break a promise each, to prove that the suite would notice.
 //! - [`history`]: whether what callers saw of one key could have happened one after the other.
 //! - [`clock`](ManualClock): a clock that a test moves by hand.
