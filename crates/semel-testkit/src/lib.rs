@@ -11,7 +11,7 @@
 //!
 //! # Layout
 //!
-//! - [`conformance`]: what every store promises, one named function a promise.
+//! - [`conformance`](mod@conformance): what every store promises, one named function a promise.
 //! - [`saboteur`]: stores that break a promise each, to prove that the suite would notice.
 //! - [`simulator`]: whole worlds of processes, crashes and bad networks, each from one seed.
 //! - [`faulty`](FaultyStore): a store behind a bad network.

@@ -1,4 +1,4 @@
-//! What every store promises: one named function a promise, and [`conformance!`](crate::conformance) for all.
+//! What every store promises: one named function a promise, and [`conformance!`](crate::conformance!) for all.
 //!
 //! A store's whole test file opens the store and names the suite. Nothing is mocked and no clock is moved: where
 //! time must pass, a record gets a short keep and the store's own now is polled until it is over.

@@ -87,6 +87,9 @@ impl Model {
     }
 
     fn step(&self, event: &Event, moment: Moment) -> Result<Step, String> {
+        if moment.now < self.latest {
+            return Err(format!("it was decided at {}, before the record was stamped", moment.now));
+        }
         let (told, write) = rule(&event.asked, self.record(), moment.now);
         let Some(answer) = &event.answer else {
             return self.apply(&Seen::default(), write, moment);

@@ -5,13 +5,15 @@
 
 use std::collections::HashSet;
 
+use semel::clock::Timestamp;
+
 use super::event::Event;
 use super::model::Model;
 use super::moment::Moments;
 use super::verdict::Verdict;
 
 /// How many states are looked at before a search is given up, unless said.
-const STATES_MAX: usize = 200_000;
+const STATES_MAX: usize = 100_000;
 
 /// Decides whether the history of one key is linearizable.
 pub fn check(events: &[Event]) -> Verdict {
@@ -80,7 +82,8 @@ impl<'a> Search<'a> {
             }
             states += 1;
             if states > states_max {
-                return Verdict::Undecided { states };
+                let explanation = self.explain();
+                return Verdict::Undecided { states, explanation };
             }
             let untried = self.choices(&model);
             path.push(Visit { untried });
@@ -112,9 +115,14 @@ impl<'a> Search<'a> {
     /// What may come next, the most likely last.
     fn choices(&self, model: &Model) -> Vec<(usize, Model)> {
         let mut choices = Vec::new();
-        for (at, event) in self.open() {
+        let open: Vec<_> = self.open().collect();
+        for (at, event) in open.iter().copied() {
+            let latest = first_decided(&open, at);
             for moment in self.moments.of_event(at, event, model) {
                 for step in model.after(event, moment).unwrap_or_default() {
+                    if latest.is_some_and(|latest| step.next.latest > latest) {
+                        continue;
+                    }
                     match (&event.answer, step.writes) {
                         // Nothing changed and nothing was learnt, so it may as well come right now.
                         (Some(_), false) if step.next == *model => return vec![(at, step.next)],
@@ -190,4 +198,11 @@ impl<'a> Search<'a> {
     fn is_taken(&self, at: usize) -> bool {
         self.taken.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
     }
+}
+
+/// When the first of the other answers was decided. They are all yet to come, so nothing may be stamped after it:
+/// without this bound, lost replies would be strung together far into the future.
+fn first_decided(open: &[(usize, &Event)], except: usize) -> Option<Timestamp> {
+    let others = open.iter().filter(|(at, event)| *at != except && event.answer.is_some());
+    others.filter_map(|(_, event)| event.now).min()
 }

@@ -46,9 +46,10 @@ impl Term {
         readings
     }
 
-    /// What remains possible after a decision at `now` found a deadline passed.
+    /// What remains possible after a decision at `now` found the record, and maybe a deadline passed.
     pub(super) fn narrow(&mut self, now: Timestamp) {
         let Some(began) = began(&self.record) else { return };
+        self.began_until = self.began_until.min(now).max(began);
         for span in self.spans() {
             if began.plus(span) <= now {
                 self.began_until = self.began_until.min(back(now, span)).max(began);

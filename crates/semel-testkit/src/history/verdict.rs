@@ -19,6 +19,8 @@ pub enum Verdict {
     Undecided {
         /// How many states were looked at.
         states: usize,
+        /// How far it came, in words for people.
+        explanation: String,
     },
 }
 

@@ -90,7 +90,9 @@ fn assert_linearizable(events: &[Event]) {
             assert!(order.len() >= events.iter().filter(|event| event.answer.is_some()).count());
         }
         Verdict::Violation { explanation, .. } => panic!("{explanation}"),
-        Verdict::Undecided { states } => panic!("undecided after {states} states"),
+        Verdict::Undecided { states, explanation } => {
+            panic!("undecided after {states} states: {explanation}")
+        }
     }
 }
 

@@ -59,7 +59,7 @@ fn explanation(events: &[Event]) -> String {
     match check(events) {
         Verdict::Violation { explanation, .. } => explanation,
         Verdict::Linearizable { order } => panic!("linearizable: {order:?}"),
-        Verdict::Undecided { states } => panic!("undecided after {states}"),
+        Verdict::Undecided { explanation, .. } => panic!("undecided: {explanation}"),
     }
 }
 
@@ -226,6 +226,6 @@ fn a_search_that_grows_too_large_is_given_up() {
     let events: Vec<_> = (0..8).map(|caller| event(caller, (0, 9), claim(caller), BUSY)).collect();
     let lost_claim = lost(9, 0, claim(9));
     let events = [&events[..], &[lost_claim]].concat();
-    assert_eq!(check_within(&events, 2), Verdict::Undecided { states: 3 });
+    assert!(matches!(check_within(&events, 2), Verdict::Undecided { states: 3, .. }));
     assert!(check(&events).is_linearizable());
 }
