@@ -46,33 +46,37 @@ pub(super) enum Cost {
 
 /// A swap on its way.
 pub(super) enum Sent {
-    /// By itself. It counts as in flight only once it has to be waited for: a store in this process answers at
-    /// once, and its callers never queue behind one another.
+    /// By itself, and perhaps answered already.
     Alone(Reply<Vec<SwapReply>>),
+    /// By itself, and not answered at once. Only now it counts as in flight: a store in this process answers at
+    /// once, and its callers never queue behind one another.
+    InFlight(Reply<Vec<SwapReply>>, Turn),
     /// With the next batch.
     Queued(oneshot::Receiver<Result<Told>>),
 }
 
 impl Sent {
     /// What the store says at once, or the swap that is still on its way.
-    pub(super) fn poll_now(self) -> std::result::Result<Result<Told>, Self> {
+    pub(super) fn poll_now(self, batcher: &Arc<Batcher>) -> std::result::Result<Result<Told>, Self> {
         match self {
             Self::Alone(mut reply) => match poll_now(reply.as_mut()) {
                 Poll::Ready(answer) => Ok(only(answer, Cost::Nothing)),
-                Poll::Pending => Err(Self::Alone(reply)),
+                // Counted before anybody else can ask: the next callers must find it in flight.
+                Poll::Pending => Err(Self::InFlight(reply, Turn::start(batcher))),
             },
-            Self::Queued(told) => Err(Self::Queued(told)),
+            waiting @ (Self::InFlight(..) | Self::Queued(_)) => Err(waiting),
         }
     }
 
     pub(super) async fn told(self, batcher: &Arc<Batcher>) -> Result<Told> {
-        match self {
-            Self::Alone(reply) => {
-                let _turn = Turn::start(batcher);
-                only(reply.await, Cost::RoundTrip)
-            }
-            Self::Queued(told) => told.await.unwrap_or_else(|_| Err(reply_lost())),
-        }
+        let (reply, turn) = match self {
+            Self::Alone(reply) => (reply, Turn::start(batcher)),
+            Self::InFlight(reply, turn) => (reply, turn),
+            Self::Queued(told) => return told.await.unwrap_or_else(|_| Err(reply_lost())),
+        };
+        let answer = only(reply.await, Cost::RoundTrip);
+        drop(turn);
+        answer
     }
 }
 
@@ -126,7 +130,7 @@ impl Batcher {
 }
 
 /// One batch in flight. When it is over, its place goes to whatever queued up behind it.
-struct Turn {
+pub(super) struct Turn {
     batcher: Arc<Batcher>,
     counts: Counts,
 }

@@ -69,7 +69,7 @@ impl Inner {
                 Ok(Next::Ask(asking)) => asking.send(self),
                 Err(error) => return Carrying::Now(Some(Err(error))),
             };
-            match waiting.poll_now() {
+            match waiting.poll_now(self) {
                 Ok(heard) => {
                     if let Err(error) = course.hear(heard) {
                         return Carrying::Now(Some(Err(error)));
@@ -164,13 +164,13 @@ impl<A> Asking<A> {
 
 impl<A> Waiting<A> {
     /// What the store answers at once, or what is still to be waited for.
-    fn poll_now(self) -> std::result::Result<Heard<A>, Self> {
+    fn poll_now(self, inner: &Inner) -> std::result::Result<Heard<A>, Self> {
         match self {
             Self::Look(mut reply) => match poll_now(reply.as_mut()) {
                 Poll::Ready(looked) => Ok(Heard::Looked(looked)),
                 Poll::Pending => Err(Self::Look(reply)),
             },
-            Self::Swap(sent, answer) => match sent.poll_now() {
+            Self::Swap(sent, answer) => match sent.poll_now(&inner.batcher) {
                 Ok(told) => Ok(Heard::Told(told, answer)),
                 Err(sent) => Err(Self::Swap(sent, answer)),
             },
