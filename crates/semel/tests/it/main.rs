@@ -7,5 +7,6 @@ mod codec;
 mod engine;
 mod machine;
 mod race;
+mod systems;
 mod tokio_clock;
 mod world;
