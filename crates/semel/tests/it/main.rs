@@ -4,3 +4,4 @@
 
 mod codec;
 mod machine;
+mod model;
