@@ -157,7 +157,7 @@ impl World {
             }
             Doing::Running { record, heard_at, wrote } => {
                 let mut settling = *state;
-                settling.callers[at].doing = Doing::Settling { record };
+                settling.callers[at].doing = Doing::Settling;
                 let (end, step) = match wrote {
                     Wrote::Yes => (Ask::Complete, Move::Complete(at)),
                     Wrote::NotYet => (Ask::Release, Move::Release(at)),
@@ -168,7 +168,7 @@ impl World {
                     out.push((Move::Renew(at), self.judge(*state, at, Ask::Renew, record, heard_at)));
                 }
             }
-            Doing::Asking | Doing::Waiting { .. } | Doing::Settling { .. } | Doing::Over => {}
+            Doing::Asking | Doing::Waiting { .. } | Doing::Settling | Doing::Over => {}
         }
     }
 

@@ -71,7 +71,7 @@ pub(super) enum Doing {
         wrote: Wrote,
     },
     /// Its work is over and it wants that on record.
-    Settling { record: Page },
+    Settling,
     /// It was told to come back; it does when time has passed.
     Waiting { since: u8 },
     /// It has nothing left to do.
