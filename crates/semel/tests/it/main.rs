@@ -6,6 +6,7 @@ mod bound;
 mod codec;
 mod engine;
 mod machine;
+mod model;
 mod race;
 mod systems;
 mod tokio_clock;

@@ -4,4 +4,5 @@ mod fixtures;
 mod fuzz;
 mod round_trip;
 mod samples;
+mod stored;
 mod strict;

@@ -9,3 +9,4 @@ mod claim;
 mod expect;
 mod record_once;
 mod settle;
+mod shown;
