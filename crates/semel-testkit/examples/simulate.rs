@@ -1,4 +1,5 @@
 //! Simulates many seeds and says what came of them: `simulate SEEDS [FIRST]`.
+#![expect(clippy::arithmetic_side_effects, reason = "sums of counts; one that overflows may end the program")]
 
 use std::process::ExitCode;
 

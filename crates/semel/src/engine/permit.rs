@@ -15,7 +15,7 @@ use super::semel::Inner;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Key, length_prefixed};
 use crate::lock::lock;
-use crate::machine::settle::{self, Completed, ReleaseAnswer, Renewed};
+use crate::machine::settle::{self, Completed, Proof, ReleaseAnswer, Renewed};
 use crate::observe;
 use crate::outcome::Outcome;
 use crate::record::{PermitId, Record, State, Step, Version};
@@ -137,11 +137,9 @@ impl Permit {
             return Ok(());
         }
         let started_at = Instant::now();
-        let permit_id = self.shared.permit_id;
+        let proof = self.proof();
         let carried = self
-            .ask("complete", move |found: Option<&Record>, now| {
-                settle::complete(found, permit_id, &outcome, now)
-            })
+            .ask("complete", move |found: Option<&Record>, now| settle::complete(found, proof, &outcome, now))
             .await?;
         observe::settle_took(started_at.elapsed());
         match carried.answer {
@@ -162,12 +160,10 @@ impl Permit {
         if self.is_unprotected() {
             return Ok(ReleaseAnswer::NotHolding);
         }
-        let permit_id = self.shared.permit_id;
+        let proof = self.proof();
         let reason: Box<str> = reason.into();
         let carried = self
-            .ask("release", move |found: Option<&Record>, now| {
-                settle::release(found, permit_id, &reason, now)
-            })
+            .ask("release", move |found: Option<&Record>, now| settle::release(found, proof, &reason, now))
             .await?;
         if carried.answer == ReleaseAnswer::Released {
             self.shared.inner.waiters.wake(&self.shared.key.id());
@@ -181,9 +177,9 @@ impl Permit {
             return Ok(());
         }
         let sent_at = Instant::now();
-        let (permit_id, lease) = (self.shared.permit_id, self.shared.lease);
+        let (proof, lease) = (self.proof(), self.shared.lease);
         let carried = self
-            .ask("renew", move |found: Option<&Record>, now| settle::renew(found, permit_id, lease, now))
+            .ask("renew", move |found: Option<&Record>, now| settle::renew(found, proof, lease, now))
             .await?;
         match carried.answer {
             Renewed::Renewed => {
@@ -213,6 +209,11 @@ impl Permit {
             // Woken early by the signal, or at the deadline, which a renewal may have moved by then.
             drop(tokio::time::timeout_at(self.good_until(), signal).await);
         }
+    }
+
+    /// What shows the store that this permit is meant, and no other run under the same id.
+    pub(super) fn proof(&self) -> Proof {
+        Proof { permit_id: self.shared.permit_id, fence: Some(self.shared.fence) }
     }
 
     pub(super) fn is_unprotected(&self) -> bool {

@@ -33,9 +33,9 @@ impl Permit {
             return Ok(value);
         }
         let step = Step { name: name.into(), value: to_json(&value)?.into() };
-        let permit_id = self.id();
+        let proof = self.proof();
         let carried = self
-            .ask("step", move |found: Option<&Record>, now| amend::step(found, permit_id, &step, now))
+            .ask("step", move |found: Option<&Record>, now| amend::step(found, proof, &step, now))
             .await?;
         match carried.answer {
             Stepped::Stored => Ok(value),

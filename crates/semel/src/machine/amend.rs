@@ -1,9 +1,9 @@
 //! What may be noted in a record without deciding anything: finished steps, and counts of duplicates.
 
 use super::ruling::{Ruling, live};
-use super::settle::runs_under;
+use super::settle::{Proof, runs_under};
 use crate::clock::Timestamp;
-use crate::record::{Duplicates, PermitId, Record, Running, State, Step};
+use crate::record::{Duplicates, Record, Running, State, Step};
 
 /// What `step` is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +16,15 @@ pub enum Stepped {
 
 /// Decides whether the value of a finished step may be stored. A step is stored once; a second value
 /// under its name is the retry of a lost reply and changes nothing.
-pub fn step(found: Option<&Record>, permit_id: PermitId, step: &Step, now: Timestamp) -> Ruling<Stepped> {
+pub fn step(
+    found: Option<&Record>,
+    permit: impl Into<Proof>,
+    step: &Step,
+    now: Timestamp,
+) -> Ruling<Stepped> {
+    let permit = permit.into();
     let Some((record, running)) =
-        live(found, now).and_then(|record| runs_under(record, permit_id).map(|running| (record, running)))
+        live(found, now).and_then(|record| runs_under(record, permit).map(|running| (record, running)))
     else {
         return Ruling::unchanged(Stepped::Lost);
     };

@@ -6,7 +6,31 @@ use super::claim::done;
 use super::ruling::{Ruling, live};
 use crate::clock::Timestamp;
 use crate::outcome::Outcome;
-use crate::record::{PermitId, Record, Released, Running, State};
+use crate::record::{PermitId, Record, Released, Running, State, Version};
+
+/// What shows that a caller holds a run: the permit id, and the fence if it ever heard it.
+///
+/// The id alone would do if no ask outlived its record. A claim that is delivered once more after its record was
+/// swept makes a new record under the old id, and only the fence tells that run from the one that was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// Minted by the caller.
+    pub permit_id: PermitId,
+    /// The fence it was granted; `None` if the grant was never heard.
+    pub fence: Option<Version>,
+}
+
+impl From<PermitId> for Proof {
+    fn from(permit_id: PermitId) -> Self {
+        Self { permit_id, fence: None }
+    }
+}
+
+impl Proof {
+    fn is_of(self, permit_id: PermitId, fence: Version) -> bool {
+        self.permit_id == permit_id && self.fence.is_none_or(|heard| heard == fence)
+    }
+}
 
 /// What `complete` is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +83,17 @@ pub enum Resolved {
 /// Decides the end of a run with an outcome.
 pub fn complete(
     found: Option<&Record>,
-    permit_id: PermitId,
+    permit: impl Into<Proof>,
     outcome: &Outcome,
     now: Timestamp,
 ) -> Ruling<Completed> {
+    let permit = permit.into();
     match live(found, now) {
-        Some(record) if runs_under(record, permit_id).is_some() => {
-            Ruling::write(Completed::Done, done(record, permit_id, outcome.clone()), now)
+        Some(record) if runs_under(record, permit).is_some() => {
+            Ruling::write(Completed::Done, done(record, permit.permit_id, outcome.clone()), now)
         }
         Some(Record { state: State::Done(done), .. })
-            if done.permit_id == permit_id && done.outcome == *outcome =>
+            if permit.is_of(done.permit_id, done.fence) && done.outcome == *outcome =>
         {
             Ruling::unchanged(Completed::Done)
         }
@@ -79,12 +104,12 @@ pub fn complete(
 /// Decides the end of a run without one.
 pub fn release(
     found: Option<&Record>,
-    permit_id: PermitId,
+    permit: impl Into<Proof>,
     reason: &str,
     now: Timestamp,
 ) -> Ruling<ReleaseAnswer> {
     match live(found, now) {
-        Some(record) if runs_under(record, permit_id).is_some() => {
+        Some(record) if runs_under(record, permit.into()).is_some() => {
             Ruling::write(ReleaseAnswer::Released, released(record, reason), now)
         }
         _ => Ruling::unchanged(ReleaseAnswer::NotHolding),
@@ -94,12 +119,13 @@ pub fn release(
 /// Decides whether a lease starts anew.
 pub fn renew(
     found: Option<&Record>,
-    permit_id: PermitId,
+    permit: impl Into<Proof>,
     lease: Duration,
     now: Timestamp,
 ) -> Ruling<Renewed> {
+    let permit = permit.into();
     let Some((record, running)) =
-        live(found, now).and_then(|record| runs_under(record, permit_id).map(|running| (record, running)))
+        live(found, now).and_then(|record| runs_under(record, permit).map(|running| (record, running)))
     else {
         return Ruling::unchanged(Renewed::Lost);
     };
@@ -135,9 +161,9 @@ pub fn resolve(
 }
 
 /// The run that this permit holds, lapsed or not: until somebody takes over, it is still its own.
-pub(super) fn runs_under(record: &Record, permit_id: PermitId) -> Option<&Running> {
+pub(super) fn runs_under(record: &Record, permit: Proof) -> Option<&Running> {
     match &record.state {
-        State::Running(running) if running.permit_id == permit_id => Some(running),
+        State::Running(running) if permit.is_of(running.permit_id, running.fence) => Some(running),
         State::Running(_) | State::Done(_) | State::Released(_) | State::Held(_) => None,
     }
 }

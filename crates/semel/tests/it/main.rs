@@ -1,6 +1,11 @@
 //! The core, tested from outside.
 #![cfg(test)]
-#![expect(clippy::arithmetic_side_effects, reason = "arithmetic that overflows fails a test, as it should")]
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::unchecked_time_subtraction,
+    clippy::wildcard_enum_match_arm,
+    reason = "what overflows, or is told what no test foresees, fails a test, as it should"
+)]
 
 mod bound;
 mod codec;

@@ -7,6 +7,7 @@ mod amend;
 mod case;
 mod claim;
 mod expect;
+mod proof;
 mod record_once;
 mod settle;
 mod shown;

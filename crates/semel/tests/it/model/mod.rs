@@ -106,7 +106,8 @@ fn versions_that_start_anew_after_a_sweep_are_found_out() {
 }
 
 /// The one thing that is asked of the network: no request outlives the retention of the record it is
-/// about. A claim that does makes its record anew, and whoever sent it takes that for its own run.
+/// about. A claim that does makes its record anew, and a caller that knows its permit by its id alone, as the callers
+/// of this model do, takes that for its own run. The engine's permits also know their fence, and do not.
 #[test]
 fn a_request_that_outlives_the_record_is_found_out() {
     let broken = broken_by(Fault::DeliversTheForgotten, MISHAP);
