@@ -83,7 +83,7 @@ impl Plan {
         Self {
             keys: keys.take(count).collect(),
             processes: dice.number(2, 5),
-            jobs: dice.number(2, 6),
+            jobs: dice.number(3, 12),
             lease: dice.span(seconds(1), seconds(8)),
             retention: dice.span(seconds(5), seconds(120)),
             lapse: if dice.happens(70) { Lapse::Rerun } else { Lapse::Hold },

@@ -9,12 +9,21 @@ use tokio::time::Instant;
 #[derive(Clone)]
 pub(super) struct Trace {
     started_at: Instant,
+    echo: Echo,
     told: Arc<Mutex<(Sha256, u64)>>,
+}
+
+/// Whether somebody reads along: set `SEMEL_TRACE` to anything.
+#[derive(Clone, Copy, PartialEq)]
+enum Echo {
+    None,
+    ToStderr,
 }
 
 impl Trace {
     pub(super) fn start() -> Self {
-        Self { started_at: Instant::now(), told: Arc::new(Mutex::new((Sha256::new(), 0))) }
+        let echo = if std::env::var_os("SEMEL_TRACE").is_some() { Echo::ToStderr } else { Echo::None };
+        Self { started_at: Instant::now(), echo, told: Arc::new(Mutex::new((Sha256::new(), 0))) }
     }
 
     pub(super) fn tell(&self, who: &str, what: &str) {
@@ -22,7 +31,7 @@ impl Trace {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.0.update(format!("{at} {who}: {what}\n"));
         told.1 += 1;
-        if std::env::var_os("SEMEL_TRACE").is_some() {
+        if self.echo == Echo::ToStderr {
             eprintln!("{at:>12} {who}: {what}");
         }
     }

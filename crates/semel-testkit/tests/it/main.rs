@@ -13,3 +13,4 @@ mod generated;
 mod history;
 mod saboteur;
 mod shared;
+mod simulator;

@@ -1,4 +1,4 @@
-//! cratestack: idempotent HTTP over PostgreSQL; here, what needs neither.
+//! cratestack: idempotent HTTP over a database; here, what needs neither.
 
 use std::sync::Arc;
 use std::time::Duration;
