@@ -12,5 +12,6 @@ mod generated;
 #[cfg(test)]
 mod history;
 mod saboteur;
-mod shared;
+mod second_store;
+#[cfg(test)]
 mod simulator;

@@ -33,9 +33,9 @@ fn the_same_seed_gives_the_same_trace_and_another_seed_another() {
 }
 
 fn found_within_a_thousand_seeds(flaw: Flaw, what: &str) {
-    let found = (1..=SEEDS).find_map(|seed| {
-        let report = simulate(seed, flaw).unwrap();
-        report.violations.iter().any(|violation| violation.contains(what)).then_some(seed)
+    let found = (1..=SEEDS).find(|seed| {
+        let report = simulate(*seed, flaw).unwrap();
+        report.violations.iter().any(|violation| violation.contains(what))
     });
     println!("{flaw:?} was found at seed {found:?}");
     assert!(found.is_some());
