@@ -14,4 +14,5 @@ mod outage;
 mod replays;
 mod steps;
 mod sweeping;
+mod telemetry;
 mod waiting;
