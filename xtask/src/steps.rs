@@ -80,7 +80,7 @@ pub(crate) fn tests() -> Result<()> {
     needs::for_tests()?;
     started("tests");
     if needs::cargo_tool("nextest") {
-        cargo(["nextest", "run", "--workspace", "--all-features", "--no-tests=warn"]).show()?;
+        cargo(["nextest", "run", "--workspace", "--all-features", "--no-tests=fail"]).show()?;
     } else {
         cargo(["test", "--workspace", "--all-features", "--all-targets"]).show()?;
     }

@@ -71,7 +71,6 @@ fn a_mishap_breaks_no_promise_under_hold() {
 }
 
 #[test]
-#[ignore = "millions of states: minutes, unless built with --release"]
 fn three_callers_and_a_mishap_break_no_promise() {
     explore(Lapse::Rerun, WIDE, 5_989_647);
 }
