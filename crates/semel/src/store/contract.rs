@@ -83,6 +83,6 @@ pub enum SwapReply {
 pub struct Swept {
     /// How many records were removed.
     pub removed: usize,
-    /// Whether more were past their keep.
+    /// Whether there may be more past their keep: sweep again.
     pub more_left: bool,
 }

@@ -12,6 +12,7 @@ mod observing;
 mod once;
 mod outage;
 mod replays;
+mod scanning;
 mod steps;
 mod sweeping;
 mod telemetry;

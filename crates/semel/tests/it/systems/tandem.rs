@@ -125,3 +125,16 @@ async fn tandem_a_claim_has_a_lease_at_most_eight_attempts_and_then_a_person_dec
     let Decision::Held(held) = world.semel.claim(Claim::new(&key("1"))).await.unwrap() else { panic!() };
     assert_eq!(held.reason(), "attempts");
 }
+
+#[tokio::test]
+async fn tandem_an_older_shape_is_read_and_a_newer_one_refused_by_name() {
+    let world = World::new();
+    world.run(&key("1")).await.complete(outcome("done")).await.unwrap();
+    let record = world.semel.get(&key("1")).await.unwrap().unwrap();
+    let mut bytes = semel::codec::encode(&record).unwrap();
+    assert_eq!(semel::codec::decode(&bytes).unwrap(), record);
+    bytes[4] = 2;
+    let error = semel::codec::decode(&bytes).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Newer);
+    assert!(error.to_string().contains("format 2 is newer"), "{error}");
+}

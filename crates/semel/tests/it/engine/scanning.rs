@@ -1,0 +1,50 @@
+//! What a person at three in the morning asks: which keys are stuck?
+
+use semel::record::StateWord;
+use semel::store::{Filter, Scan};
+use semel::{Claim, Key, Lapse};
+
+use crate::world::{LEASE, RETENTION, World, granted, outcome};
+
+#[tokio::test]
+async fn the_one_held_key_of_a_tenant_is_found_page_by_page() {
+    let world = World::new();
+    let of = |tenant: &str, name: u32| Key::scoped([tenant], "charge", &name.to_string()).unwrap();
+    for tenant in ["acme", "other"] {
+        for name in 0..50 {
+            let claim = Claim::new(&of(tenant, name)).lapse(Lapse::Hold);
+            let permit = granted(world.semel.claim(claim).await.unwrap());
+            if name != 7 {
+                permit.complete(outcome("paid")).await.unwrap();
+            }
+        }
+    }
+    world.clock.advance(LEASE);
+    assert_eq!(world.semel.claim(Claim::new(&of("acme", 7))).await.unwrap().word(), "held");
+
+    let filter = Filter { scope: vec!["acme".into()], states: vec![StateWord::Held], ..Filter::default() };
+    let page = world.semel.scan(Scan { filter, after: None, limit: 10 }).await.unwrap();
+    assert_eq!(page.records.iter().map(|record| record.key.clone()).collect::<Vec<_>>(), [of("acme", 7)]);
+    assert_eq!(page.next, None);
+
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let page = world.semel.scan(Scan { filter: Filter::default(), after, limit: 9 }).await.unwrap();
+        seen.extend(page.records.iter().map(|record| record.key.id()));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 100);
+    assert!(seen.is_sorted());
+}
+
+#[tokio::test]
+async fn what_is_past_its_time_is_not_shown() {
+    let world = World::new();
+    world.run(&crate::world::key("1")).await.complete(outcome("paid")).await.unwrap();
+    world.clock.advance(RETENTION);
+    let all = Scan { filter: Filter::default(), after: None, limit: 10 };
+    assert!(world.semel.scan(all).await.unwrap().records.is_empty());
+}
