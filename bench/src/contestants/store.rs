@@ -1,7 +1,6 @@
 //! The memory store driven by the machine directly: what is left of a call when the engine is taken away.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
 use semel::clock::Timestamp;
@@ -19,25 +18,19 @@ use crate::inputs::{self, Name, OPERATION, Response, SCOPE};
 pub(crate) struct StoreAlone {
     store: MemoryStore,
     owner: Arc<str>,
-    permits: AtomicU64,
     outcome: Vec<u8>,
 }
 
 impl StoreAlone {
     pub(crate) fn new() -> Self {
-        Self {
-            store: roomy(),
-            owner: "pid 1042".into(),
-            permits: AtomicU64::new(1),
-            outcome: Response::new().encoded(),
-        }
+        Self { store: roomy(), owner: "pid 1042".into(), outcome: Response::new().encoded() }
     }
 
     fn ask(&self, number: u64) -> Result<Ask> {
         Ok(Ask {
             key: Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?,
             fingerprint: Some(Fingerprint::from_bytes(inputs::digest(number))),
-            permit_id: PermitId::new(self.permits.fetch_add(1, Ordering::Relaxed).into()),
+            permit_id: PermitId::new(number.into()),
             owner: Arc::clone(&self.owner),
             reentry: Reentry::Refused,
             lease: LEASE_DEFAULT,
@@ -56,7 +49,7 @@ impl StoreAlone {
         Ok((reply, answer.now))
     }
 
-    async fn claim(&self, ask: &Ask) -> Result<(Claimed, Record, Timestamp)> {
+    async fn claim(&self, ask: &Ask) -> Result<(Claimed, Arc<Record>, Timestamp)> {
         // A machine that finds nothing asks no clock.
         let Ruling { write: Some(write), .. } = claim(None, ask, Timestamp::default()) else {
             bail!("a first claim writes");

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::ask::{Claim, ProbeFn, Probed};
 use super::batch::Cost;
-use super::carry::{Carried, Carrying, Guess};
+use super::carry::{Carried, Carrying, Guess, let_go};
 use super::decision::{Busy, Decision, Held, Mismatch, RecordedOnce, Replay};
 use super::driven::spawn_if_possible;
 use super::permit::Permit;
@@ -56,7 +56,7 @@ impl Semel {
         // Whoever brings an outcome along has no use for a look at somebody else's.
         let ask = Ask { probe: Probe::None, ..claim.ask(&self.inner)? };
         let rule = move |found: Option<&Record>, now| claim::record_once(found, &ask, &outcome, now);
-        let carried = self.inner.carry(&claim.key, Guess::Absent, rule, drop).await?;
+        let carried = self.inner.carry(&claim.key, Guess::Absent, rule, let_go).await?;
         self.inner.recorded(carried, started_at)
     }
 
@@ -83,7 +83,7 @@ impl Semel {
 
 impl Inner {
     fn claim(self: &Arc<Self>, ask: Ask) -> Carrying<Claimed> {
-        let (key, unheard) = (ask.key.clone(), give_back(self, ask.permit_id));
+        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id));
         let rule = move |found: Option<&Record>, now| claim::claim(found, &ask, now);
         let span = tracing::debug_span!("semel.claim", key = %key.id().short());
         span.in_scope(|| self.carry(&key, Guess::Absent, rule, unheard))
@@ -112,7 +112,7 @@ impl Inner {
         loop {
             let carried = self.claim_knowing(ask.clone(), found_out.take()).await?;
             let (Claimed::Look, Some(record)) = (carried.answer, &carried.record) else { return Ok(carried) };
-            let verdict = match probe(record.clone()).await {
+            let verdict = match probe(Record::clone(record)).await {
                 Probed::Landed(outcome) => Probe::Landed(outcome),
                 Probed::NotLanded => Probe::NotLanded,
                 Probed::CannotTell => Probe::CannotTell,
@@ -122,7 +122,7 @@ impl Inner {
     }
 
     fn claim_knowing(self: &Arc<Self>, ask: Ask, known: Option<(Version, Probe)>) -> Carrying<Claimed> {
-        let (key, unheard) = (ask.key.clone(), give_back(self, ask.permit_id));
+        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id));
         let guess = if known.is_some() { Guess::Open } else { Guess::Absent };
         let mut ask = ask;
         let rule = move |found: Option<&Record>, now| {
@@ -174,7 +174,7 @@ impl Inner {
                 self.counters.run.count();
                 let record = record.ok_or_else(no_record)?;
                 self.waiters.wake(&record.key.id());
-                return Ok(RecordedOnce::Recorded(record));
+                return Ok(RecordedOnce::Recorded(Arc::unwrap_or_clone(record)));
             }
             Recorded::Refused(refusal) => refusal,
         };
@@ -193,7 +193,7 @@ impl Inner {
         spawn_if_possible(async move {
             let rule =
                 move |found: Option<&Record>, now| settle::release(found, permit_id, "never started", now);
-            match inner.carry(&key, Guess::Open, rule, drop).await {
+            match inner.carry(&key, Guess::Open, rule, let_go).await {
                 Ok(_) => inner.waiters.wake(&key.id()),
                 Err(error) => tracing::debug!(key = %key.id().short(), %error, "semel: the lease decides"),
             }
@@ -202,14 +202,10 @@ impl Inner {
 }
 
 /// Whoever did not hear that it may run never started: what it was granted is given back at once.
-fn give_back(
-    inner: &Arc<Inner>,
-    permit_id: PermitId,
-) -> impl FnOnce(Carried<Claimed>) + Send + 'static + use<> {
-    let inner = Arc::clone(inner);
-    move |carried| {
+fn give_back(permit_id: PermitId) -> impl FnOnce(&Arc<Inner>, Carried<Claimed>) + Send + 'static {
+    move |inner, carried| {
         if let (Claimed::Run, Some(record)) = (carried.answer, carried.record) {
-            inner.disown(record.key, permit_id);
+            inner.disown(record.key.clone(), permit_id);
         }
     }
 }

@@ -27,7 +27,7 @@ pub fn step(found: Option<&Record>, permit_id: PermitId, step: &Step, now: Times
     }
     let mut running: Running = running.clone();
     running.steps.push(step.clone());
-    Ruling::write(Stepped::Stored, Record { state: State::Running(running), ..record.clone() }, now)
+    Ruling::write(Stepped::Stored, record.in_state(State::Running(running)), now)
 }
 
 /// Adds duplicates that were gathered in a process. A record that is gone has nothing to count them on.

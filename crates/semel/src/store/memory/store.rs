@@ -152,7 +152,7 @@ impl MemoryStore {
             let found = shard.get(&id, now);
             if found.map(Packed::version) != swap.expected {
                 let found = found.map(|packed| packed.unpack(Some(swap.next.key()))).transpose()?;
-                return Ok(SwapReply::Stale(found));
+                return Ok(SwapReply::Stale(found.map(Arc::new)));
             }
             if found.is_some() {
                 return Ok(SwapReply::Swapped(self.write(&mut shard, swap, None, now)));
@@ -171,7 +171,13 @@ impl MemoryStore {
 
     /// Stamps and keeps the record, and accounts for what it costs and what it replaces. A record that is new
     /// comes with the bytes that were taken for it.
-    fn write(&self, shard: &mut Shard, swap: Swap, taken_bytes: Option<usize>, now: Timestamp) -> Record {
+    fn write(
+        &self,
+        shard: &mut Shard,
+        swap: Swap,
+        taken_bytes: Option<usize>,
+        now: Timestamp,
+    ) -> Arc<Record> {
         let index = shard_of(&swap.id());
         let version = shard.next_version(index, SHARDS);
         let record = swap.next.stamp(version, now);
