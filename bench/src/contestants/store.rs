@@ -14,16 +14,20 @@ use semel::{Fingerprint, Key, LEASE_DEFAULT, Lapse, Outcome, RETENTION_DEFAULT};
 use super::contestant::{Contestant, roomy};
 use crate::inputs::{self, Name, OPERATION, Response, SCOPE};
 
+thread_local! {
+    /// One a thread, as in the engine: a single one would be counted by all of them at once.
+    static OWNER: Arc<str> = "pid 1042".into();
+}
+
 /// The store, and what the machine has to be told.
 pub(crate) struct StoreAlone {
     store: MemoryStore,
-    owner: Arc<str>,
     outcome: Vec<u8>,
 }
 
 impl StoreAlone {
     pub(crate) fn new() -> Self {
-        Self { store: roomy(), owner: "pid 1042".into(), outcome: Response::new().encoded() }
+        Self { store: roomy(), outcome: Response::new().encoded() }
     }
 
     fn ask(&self, number: u64) -> Result<Ask> {
@@ -31,7 +35,7 @@ impl StoreAlone {
             key: Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?,
             fingerprint: Some(Fingerprint::from_bytes(inputs::digest(number))),
             permit_id: PermitId::new(number.into()),
-            owner: Arc::clone(&self.owner),
+            owner: OWNER.with(Arc::clone),
             reentry: Reentry::Refused,
             lease: LEASE_DEFAULT,
             retention: RETENTION_DEFAULT,

@@ -59,7 +59,7 @@ pub async fn carry<A>(
                 });
             }
             Some(SwapReply::Stale(current)) => {
-                (found, now) = (current.map(Arc::unwrap_or_clone), swapped.now)
+                (found, now) = (current.map(Arc::unwrap_or_clone), swapped.now);
             }
             Some(SwapReply::Full) => return Err(Error::new(ErrorKind::Full, "the store is at its bound")),
             None => return Err(Error::new(ErrorKind::Unknown, "the store gave no answer to a swap")),

@@ -144,7 +144,7 @@ mod tests {
         assert!(clock.now() < before);
         clock.look_again(micros(clock.started.elapsed()));
         assert!(clock.now() >= before);
-        let ahead = before.plus(Duration::from_secs(60));
+        let ahead = before.plus(Duration::from_mins(1));
         clock.started_micros.fetch_add(60_000_000, Ordering::Relaxed);
         clock.look_again(micros(clock.started.elapsed()));
         assert!(clock.now() >= ahead);

@@ -6,6 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::stripe::Striped;
+
 /// What an engine decided since it was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -58,7 +60,7 @@ impl Counters {
 /// A number of its own, and the metric that it also feeds.
 #[derive(Default)]
 pub(crate) struct Counter<M> {
-    count: AtomicU64,
+    count: Striped<AtomicU64>,
     metric: std::marker::PhantomData<M>,
 }
 
@@ -68,12 +70,12 @@ impl<M: Metric> Counter<M> {
     }
 
     pub(crate) fn add(&self, more: u64) {
-        self.count.fetch_add(more, Ordering::Relaxed);
+        self.count.mine().fetch_add(more, Ordering::Relaxed);
         M::increment(more);
     }
 
     fn get(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
+        self.count.all().fold(0, |sum, count| sum.wrapping_add(count.load(Ordering::Relaxed)))
     }
 }
 

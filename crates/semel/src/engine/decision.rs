@@ -43,6 +43,10 @@ impl Decision {
 
 /// What `record_once` is told.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "handed out once; a box would be in the way of whoever matches on it"
+)]
 #[must_use = "only Recorded means that this call's outcome is the one that counts"]
 pub enum RecordedOnce {
     /// The outcome is stored, and this call stored it.

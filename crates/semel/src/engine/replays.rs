@@ -1,6 +1,7 @@
 //! Done records kept in memory: they cannot change before their retention ends, so replaying one asks no store.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub(super) struct Replays {
     shards: [Mutex<Shard>; SHARDS],
     records_max: usize,
     bytes_max: usize,
+    /// Lets a claim see without a lock that nothing was ever kept, as over a store that answers at once.
+    is_used: AtomicBool,
 }
 
 #[derive(Default)]
@@ -44,12 +47,13 @@ impl Replays {
             shards: Default::default(),
             records_max: records_max.div_ceil(SHARDS),
             bytes_max: bytes_max.div_ceil(SHARDS),
+            is_used: AtomicBool::new(false),
         }
     }
 
     /// The record and the store's present time, if the machine would replay it without a write.
     pub(super) fn get(&self, ask: &Ask, at: Instant) -> Option<(Arc<Record>, Timestamp)> {
-        if self.records_max == 0 {
+        if !self.is_used.load(Ordering::Acquire) {
             return None;
         }
         let id = ask.key.id();
@@ -79,6 +83,7 @@ impl Replays {
             return;
         }
         let Some(shard) = self.shard(&id) else { return };
+        self.is_used.store(true, Ordering::Release);
         let mut shard = lock(shard);
         shard.forget(&id);
         while shard.known.len() >= self.records_max || shard.bytes.saturating_add(bytes) > self.bytes_max {
