@@ -30,7 +30,7 @@ impl StoreAlone {
         Self { store: roomy(), outcome: Response::new().encoded() }
     }
 
-    fn ask(&self, number: u64) -> Result<Ask> {
+    fn ask(number: u64) -> Result<Ask> {
         Ok(Ask {
             key: Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?,
             fingerprint: Some(Fingerprint::from_bytes(inputs::digest(number))),
@@ -68,7 +68,7 @@ impl StoreAlone {
 
 impl Contestant for StoreAlone {
     async fn cycle(&self, number: u64) -> Result<()> {
-        let ask = self.ask(number)?;
+        let ask = Self::ask(number)?;
         let (Claimed::Run, record, now) = self.claim(&ask).await? else {
             bail!("key {number} was not to be run");
         };
@@ -83,7 +83,7 @@ impl Contestant for StoreAlone {
     }
 
     async fn replay(&self, number: u64) -> Result<usize> {
-        let (Claimed::Replay, record, _) = self.claim(&self.ask(number)?).await? else {
+        let (Claimed::Replay, record, _) = self.claim(&Self::ask(number)?).await? else {
             bail!("key {number} was not replayed");
         };
         Ok(record.outcome().context("a done record has an outcome")?.bytes().len())

@@ -54,7 +54,7 @@ impl Ledger {
         if notes.seen.len() >= notes.most {
             add_up(&mut notes.seen);
             // If that helped little, the next time must be far enough away to be worth it.
-            notes.most = notes.seen.len().saturating_mul(2).max(NOTES_MAX);
+            notes.most = notes.seen.len().saturating_mul(4).max(NOTES_MAX);
         }
     }
 
