@@ -222,6 +222,7 @@ impl Record {
     }
 
     /// The record in another state, and otherwise as it is.
+    #[inline]
     pub(crate) fn in_state(&self, state: State) -> Self {
         // Field by field: a clone of the whole would copy the old state, only to drop it.
         Self {
@@ -337,6 +338,7 @@ impl Keep {
 pub struct Draft(Arc<Record>);
 
 impl Draft {
+    #[inline]
     pub(crate) fn new(record: Record) -> Self {
         Self(Arc::new(record))
     }

@@ -58,7 +58,7 @@ impl Inner {
     /// own. So it may be cancelled: an answer that nobody is left to hear goes to `unheard`.
     pub(super) fn carry<A: Send + 'static>(
         self: &Arc<Self>,
-        key: &Key,
+        key: Key,
         guess: Guess,
         rule: impl Rule<A>,
         unheard: impl FnOnce(&Arc<Self>, Carried<A>) + Send + 'static,
@@ -182,14 +182,14 @@ impl<A> Waiting<A> {
 }
 
 impl<A: Send + 'static, R: Rule<A>> Course<A, R> {
-    fn new(key: &Key, guess: Guess, rule: R) -> Self {
+    fn new(key: Key, guess: Guess, rule: R) -> Self {
         let seen = match guess {
             Guess::Absent => Some(Seen::guessed(None)),
             Guess::Unchanged(record) => Some(Seen::guessed(Some(record))),
             Guess::Open => None,
         };
         Self {
-            key: key.clone(),
+            key,
             rule,
             seen,
             answered: None,

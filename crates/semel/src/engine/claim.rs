@@ -11,6 +11,7 @@ use super::decision::{Busy, Decision, Held, Mismatch, RecordedOnce, Replay};
 use super::driven::spawn_if_possible;
 use super::permit::Permit;
 use super::semel::{Inner, Semel};
+use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::machine::claim::{self, Ask, Claimed, Probe, Recorded};
@@ -23,17 +24,17 @@ use crate::record::{PermitId, Record, Version};
 impl Semel {
     /// Asks to run. Exactly one of all callers of a key is told to.
     pub async fn claim(&self, claim: Claim) -> Result<Decision> {
-        let ask = claim.ask(&self.inner)?;
-        let (id, permit_id) = (ask.key.id(), ask.permit_id);
-        let decided = if claim.is_plain() {
-            self.claim_now(ask).await
+        let (permit_id, decided) = if claim.is_plain() {
+            let (permit_id, started) = self.start(claim.ask(&self.inner)?);
+            (permit_id, self.finish(started).await)
         } else {
+            let ask = claim.ask(&self.inner)?;
             // Out of line: waiting and probing need much more state than most claims should carry around.
-            Box::pin(self.claim_patiently(ask, &claim)).await
+            (ask.permit_id, Box::pin(self.claim_patiently(ask, &claim)).await)
         };
         match decided {
             Ok(decision) => {
-                tracing::debug!(key = %id.short(), decision = decision.word(), "semel: decided");
+                tracing::debug!(key = %claim.key.id().short(), decision = decision.word(), "semel: decided");
                 Ok(decision)
             }
             Err(error) => self.inner.without_store(&claim, permit_id, error),
@@ -56,29 +57,55 @@ impl Semel {
         // Whoever brings an outcome along has no use for a look at somebody else's.
         let ask = Ask { probe: Probe::None, ..claim.ask(&self.inner)? };
         let rule = move |found: Option<&Record>, now| claim::record_once(found, &ask, &outcome, now);
-        let carried = self.inner.carry(&claim.key, Guess::Absent, rule, let_go).await?;
+        let carried = self.inner.carry(claim.key, Guess::Absent, rule, let_go).await?;
         self.inner.recorded(carried, started_at)
     }
 
     pub(super) async fn claim_now(&self, ask: Ask) -> Result<Decision> {
-        let started_at = Instant::now();
-        if let Some((record, now)) = self.inner.replays.get(&ask, started_at) {
-            self.inner.note_duplicate(&record, now);
-            self.inner.counters.replay.count();
-            return Ok(Decision::Replay(Replay::new(record)?));
+        let (_, started) = self.start(ask);
+        self.finish(started).await
+    }
+
+    /// Goes as far as can be gone at once. Not async: what an ask holds then never becomes part of a future.
+    fn start(&self, ask: Ask) -> (PermitId, Started) {
+        let (permit_id, started_at) = (ask.permit_id, Instant::now());
+        let started = match self.inner.replays.get(&ask, started_at) {
+            Some((record, now)) => Started::Known(record, now),
+            None => Started::Asked(self.inner.claim(ask), started_at),
+        };
+        (permit_id, started)
+    }
+
+    async fn finish(&self, started: Started) -> Result<Decision> {
+        match started {
+            Started::Known(record, now) => {
+                self.inner.note_duplicate(&record, now);
+                self.inner.counters.replay.count();
+                Ok(Decision::Replay(Replay::new(record)?))
+            }
+            Started::Asked(asked, started_at) => {
+                let carried = asked.await?;
+                observe::claim_took_since(started_at);
+                self.inner.decision(carried, started_at)
+            }
         }
-        let carried = self.inner.claim(ask).await?;
-        observe::claim_took(started_at.elapsed());
-        self.inner.decision(carried, started_at)
     }
 
     /// Claims with a probe.
     pub(super) async fn claim_probing(&self, ask: Ask, probe: &ProbeFn) -> Result<Decision> {
         let started_at = Instant::now();
         let carried = self.inner.claim_probing(&ask, probe).await?;
-        observe::claim_took(started_at.elapsed());
+        observe::claim_took_since(started_at);
         self.inner.decision(carried, started_at)
     }
+}
+
+/// A claim on its way.
+enum Started {
+    /// Its record was kept from before, and needs no store.
+    Known(Arc<Record>, Timestamp),
+    /// The store was asked, at this moment.
+    Asked(Carrying<Claimed>, Instant),
 }
 
 impl Inner {
@@ -86,7 +113,7 @@ impl Inner {
         let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id));
         let rule = move |found: Option<&Record>, now| claim::claim(found, &ask, now);
         let span = tracing::debug_span!("semel.claim", key = %key.id().short());
-        span.in_scope(|| self.carry(&key, Guess::Absent, rule, unheard))
+        span.in_scope(|| self.carry(key, Guess::Absent, rule, unheard))
     }
 
     /// What an error means to a claim: a refusal, or, if the policy says so, a run without protection.
@@ -132,7 +159,7 @@ impl Inner {
             };
             claim::claim(found, &ask, now)
         };
-        self.carry(&key, guess, rule, unheard)
+        self.carry(key, guess, rule, unheard)
     }
 
     fn decision(self: &Arc<Self>, carried: Carried<Claimed>, started_at: Instant) -> Result<Decision> {
@@ -193,9 +220,10 @@ impl Inner {
         spawn_if_possible(async move {
             let rule =
                 move |found: Option<&Record>, now| settle::release(found, permit_id, "never started", now);
-            match inner.carry(&key, Guess::Open, rule, let_go).await {
-                Ok(_) => inner.waiters.wake(&key.id()),
-                Err(error) => tracing::debug!(key = %key.id().short(), %error, "semel: the lease decides"),
+            let id = key.id();
+            match inner.carry(key, Guess::Open, rule, let_go).await {
+                Ok(_) => inner.waiters.wake(&id),
+                Err(error) => tracing::debug!(key = %id.short(), %error, "semel: the lease decides"),
             }
         });
     }

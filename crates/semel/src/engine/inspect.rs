@@ -29,7 +29,7 @@ impl Semel {
     pub async fn resolve(&self, key: &Key, resolution: Resolution) -> Result<Resolved> {
         let permit_id = self.inner.mint();
         let rule = move |found: Option<&Record>, now| settle::resolve(found, permit_id, &resolution, now);
-        let carried = self.inner.carry(key, Guess::Open, rule, let_go).await?;
+        let carried = self.inner.carry(key.clone(), Guess::Open, rule, let_go).await?;
         self.inner.waiters.wake(&key.id());
         Ok(carried.answer)
     }

@@ -143,7 +143,7 @@ impl Permit {
                 settle::complete(found, permit_id, &outcome, now)
             })
             .await?;
-        observe::settle_took(started_at.elapsed());
+        observe::settle_took_since(started_at);
         match carried.answer {
             Completed::Done => {
                 let inner = &self.shared.inner;
@@ -253,7 +253,7 @@ impl Permit {
         let shared = &self.shared;
         let guess = lock(&shared.known).clone().map_or(Guess::Open, Guess::Unchanged);
         let span = tracing::debug_span!("semel.settle", what, key = %shared.key.id().short());
-        let carried = span.in_scope(|| shared.inner.carry(&shared.key, guess, rule, let_go)).await?;
+        let carried = span.in_scope(|| shared.inner.carry(shared.key.clone(), guess, rule, let_go)).await?;
         lock(&shared.known).clone_from(&carried.record);
         Ok(carried)
     }

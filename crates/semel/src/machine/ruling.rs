@@ -26,6 +26,8 @@ impl<A> Ruling<A> {
         Self { answer, write: None }
     }
 
+    /// Inlined, like what it calls: a record is then built where it will stay, and not moved there.
+    #[inline]
     pub(super) fn write(answer: A, next: Record, now: Timestamp) -> Self {
         let next = Draft::new(next);
         let keep = next.keep(now);
