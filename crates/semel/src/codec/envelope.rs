@@ -63,10 +63,7 @@ pub(crate) fn encode_payload(bytes: &mut Vec<u8>, record: &Record) {
 
 /// The record in a payload; `key` makes the key from the bytes of its text.
 pub(crate) fn decode_payload(payload: &[u8], key: impl FnOnce(&[u8]) -> Result<Key>) -> Result<Record> {
-    let mut reader = read::Reader::new(payload);
-    let record = reader.record(key)?;
-    reader.end()?;
-    Ok(record)
+    read::Reader::new(payload).record(key)
 }
 
 /// Bytes of a payload as the text that they should be.

@@ -37,12 +37,8 @@ impl<'a> Reader<'a> {
         Self { rest: payload }
     }
 
-    /// Nothing may be left.
-    pub(super) fn end(&self) -> Result<()> {
-        if self.rest.is_empty() { Ok(()) } else { Err(corrupt("has bytes behind its end")) }
-    }
-
-    pub(super) fn record(&mut self, key: impl FnOnce(&[u8]) -> Result<Key>) -> Result<Record> {
+    /// The record that all of the payload is.
+    pub(super) fn record(mut self, key: impl FnOnce(&[u8]) -> Result<Key>) -> Result<Record> {
         let text = self.bytes()?;
         let key = key(text)?;
         // Making a key trims its parts, so without this a record could be spelled in two ways.
@@ -51,7 +47,7 @@ impl<'a> Reader<'a> {
         }
         let flags = self.flags(flag::ALL)?;
         let has = |flag: u8| flags & flag != 0;
-        Ok(Record {
+        let record = Record {
             key,
             fingerprint: has(flag::FINGERPRINT).then(|| self.fingerprint()).transpose()?,
             attempt: self.small_number()?,
@@ -68,7 +64,8 @@ impl<'a> Reader<'a> {
             },
             version: Version::new(self.number()?),
             state: self.state()?,
-        })
+        };
+        if self.rest.is_empty() { Ok(record) } else { Err(corrupt("has bytes behind its end")) }
     }
 
     fn mismatches(&mut self) -> Result<Mismatches> {

@@ -25,7 +25,7 @@ const BATCH_RECORDS: usize = 1_024;
 /// How often a batch of counts is tried against other writers before it waits for the next round.
 const TRIES: usize = 8;
 /// How many notes a stripe gathers before it looks whether they are of the same few records.
-const NOTES_MAX: usize = 16_384;
+const NOTES_MAX: usize = 65_536;
 
 /// Notes in the order in which they came: adding one touches nothing but the end of a list, however many records there
 /// are. They are added up when they are taken, or when there are many of them.

@@ -153,8 +153,9 @@ impl MemoryStore {
             now = self.clock.now();
             let found = shard.get(&id, now);
             if found.map(Packed::version) != swap.expected {
-                let found = found.map(|packed| packed.unpack(Some(swap.next.key()))).transpose()?;
-                return Ok((SwapReply::Stale(found.map(Arc::new)), now));
+                let Some(packed) = found else { return Ok((SwapReply::Stale(None), now)) };
+                let record = packed.unpack(Some(swap.next.key()))?;
+                return Ok((SwapReply::Stale(Some(Arc::new(record))), now));
             }
             if found.is_some() {
                 return Ok((SwapReply::Swapped(self.write(&mut shard, swap, None, now)), now));
