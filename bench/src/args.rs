@@ -16,7 +16,7 @@ struct Typed {
 /// What is to be measured.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The engine and the memory store, beside a plain `DashMap`
+    /// The engine and the memory store, beside a `DashMap` as it is usually written and a lean one
     ///
     /// Every round builds each contestant anew, loads it with the keys, and measures one window of replays
     /// and one of cycles; rounds are interleaved, and the median counts. Windows are counted in calls and
@@ -51,7 +51,7 @@ pub(crate) struct Settings {
 /// Whose bytes, and how many records.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FootprintAsk {
-    /// `store` or `map`
+    /// Its name in the table
     pub(crate) contestant: String,
     /// How many records
     pub(crate) keys: u64,

@@ -4,8 +4,8 @@
 pub(crate) const SCOPE: &str = "acme";
 /// The kind of work of every key.
 pub(crate) const OPERATION: &str = "charge";
-/// How many bytes each run produces.
-pub(crate) const OUTCOME_BYTES: usize = 150;
+/// How many bytes the body of each response has.
+const BODY_BYTES: usize = 150;
 /// How many bytes of text a key has: tenant, kind of work, name.
 pub(crate) const KEY_BYTES: usize = SCOPE.len() + OPERATION.len() + NAME_BYTES;
 
@@ -38,9 +38,58 @@ pub(crate) fn digest(number: u64) -> [u8; 32] {
     digest
 }
 
-/// What the run for one key produces.
-pub(crate) fn outcome(number: u64) -> Vec<u8> {
-    vec![number.to_le_bytes()[0]; OUTCOME_BYTES]
+/// The same digest in hex, as a request that was digested earlier would bring it.
+pub(crate) struct HexDigest([u8; 64]);
+
+impl HexDigest {
+    pub(crate) fn of(number: u64) -> Self {
+        const DIGITS: [u8; 16] = *b"0123456789abcdef";
+        let mut text = *b"00000000000000005e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e";
+        for (pair, byte) in text.chunks_exact_mut(2).zip(number.to_le_bytes()) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 0xf)];
+        }
+        Self(text)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// What every run produces: the response of a small JSON API.
+#[derive(Clone, Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Response {
+    pub(crate) fn new() -> Self {
+        let headers = [
+            ("content-type", "application/json"),
+            ("location", "/v1/charges/ch_1P8x2eJ4nQ"),
+            ("x-request-id", "0f8fad5b-d9cb-469f-a165-70867728950e"),
+        ];
+        Self {
+            status: 201,
+            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            body: vec![b'{'; BODY_BYTES],
+        }
+    }
+
+    /// All of it as bytes, each part behind its length: the outcome of those who keep bytes. Made once, as the
+    /// response itself is, so that nobody is measured by how a response is made.
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        let mut bytes = self.status.to_le_bytes().to_vec();
+        let texts = self.headers.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+        for part in texts.chain([self.body.as_slice()]) {
+            bytes.extend_from_slice(&u32::try_from(part.len()).unwrap_or(u32::MAX).to_le_bytes());
+            bytes.extend_from_slice(part);
+        }
+        bytes
+    }
 }
 
 /// The place of `turn` in an order that visits every key below `keys` once, and neighbours far apart: the
@@ -70,6 +119,21 @@ mod tests {
     fn a_name_is_its_number_in_seven_digits() {
         assert_eq!(Name::of(42).as_str(), "order-0000042");
         assert_eq!(Name::of(1_500_000).as_str(), "order-1500000");
+    }
+
+    #[test]
+    fn the_hex_is_that_of_the_digest() {
+        let of = HexDigest::of(0x2a_00ff);
+        let pairs = of.as_str().as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+        let bytes: Vec<u8> = pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect();
+        assert_eq!(bytes, digest(0x2a_00ff));
+    }
+
+    #[test]
+    fn an_encoded_response_has_every_part() {
+        let bytes = Response::new().encoded();
+        let texts = "content-typeapplication/jsonlocation/v1/charges/ch_1P8x2eJ4nQx-request-id".len();
+        assert_eq!(bytes.len(), 2 + 7 * 4 + texts + 36 + BODY_BYTES);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //!
 //! - [`args`]: what was typed.
 //! - [`inputs`]: what every contestant is given, the same for all.
-//! - [`contestants`]: the engine, the memory store alone, and a plain map as it is usually written.
+//! - [`contestants`]: the engine, the memory store alone, and two maps: as usually written, and lean.
 //! - [`memory`]: the measurement itself: rates, bytes a record, latency at the bound, and the bars.
 //! - [`report`]: the numbers as a table, a chart and JSON.
 //! - [`counting`]: an allocator that can count, for bytes a record.

@@ -5,21 +5,24 @@ use semel::store::MemoryStore;
 use semel::{Claim, Decision, Fingerprint, Key, Outcome, Semel};
 
 use super::contestant::Contestant;
-use crate::inputs::{self, Name, OPERATION, SCOPE};
+use crate::inputs::{self, Name, OPERATION, Response, SCOPE};
 
 /// The engine, as a service would hold it.
-pub(crate) struct Engine(Semel);
+pub(crate) struct Engine {
+    semel: Semel,
+    outcome: Vec<u8>,
+}
 
 impl Engine {
     pub(crate) fn new(store: MemoryStore) -> Self {
-        Self(Semel::new(store))
+        Self { semel: Semel::new(store), outcome: Response::new().encoded() }
     }
 
     /// Asks to run, as an application would.
     pub(crate) async fn claim(&self, number: u64) -> semel::Result<Decision> {
         let key = Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?;
         let fingerprint = Fingerprint::from_bytes(inputs::digest(number));
-        self.0.claim(Claim::new(&key).fingerprint(fingerprint)).await
+        self.semel.claim(Claim::new(&key).fingerprint(fingerprint)).await
     }
 }
 
@@ -28,7 +31,7 @@ impl Contestant for Engine {
         let Decision::Run(permit) = self.claim(number).await? else {
             bail!("key {number} was not to be run");
         };
-        permit.complete(Outcome::success(inputs::outcome(number))).await?;
+        permit.complete(Outcome::success(self.outcome.as_slice())).await?;
         Ok(())
     }
 

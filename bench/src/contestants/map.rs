@@ -1,7 +1,7 @@
-//! `DashMap<String, …>` with check-then-insert, as projects write it themselves.
+//! `DashMap<String, …>` with check-then-insert, as web projects write it themselves.
 //!
-//! It is given every benefit of the doubt: the fingerprint is kept as bytes and not as hex, nothing is ever swept, and
-//! two callers of one key may both run.
+//! Nothing in it is slower than such code is: one lookup and one clone to check, one insert to begin, one lookup to
+//! complete. Nothing is ever swept, and two callers of one key may both run.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use dashmap::DashMap;
 
 use super::contestant::Contestant;
-use crate::inputs::{self, Name, OPERATION, SCOPE};
+use crate::inputs::{HexDigest, Name, OPERATION, Response, SCOPE};
 
 const KEPT_FOR: Duration = Duration::from_hours(24);
 
@@ -20,54 +20,62 @@ enum Status {
 }
 
 #[derive(Clone)]
-struct Kept {
-    status: Status,
-    fingerprint: [u8; 32],
-    response: Option<Vec<u8>>,
-    #[expect(
-        dead_code,
-        reason = "kept because projects keep it: its bytes and its clock read are part of the cost"
-    )]
-    created_at: SystemTime,
-    expires_at: SystemTime,
-    #[expect(dead_code, reason = "kept because projects keep it: its allocation is part of the cost")]
+#[expect(dead_code, reason = "kept because projects keep it: its bytes and its copies are part of the cost")]
+struct IdempotencyRecord {
+    key: String,
+    fingerprint: String,
     owner: String,
+    status: Status,
+    response: Option<Response>,
+    created_at: SystemTime,
+    updated_at: SystemTime,
+    expires_at: SystemTime,
 }
 
 /// The map.
-#[derive(Default)]
-pub(crate) struct PlainMap(DashMap<String, Kept>);
+pub(crate) struct PlainMap {
+    records: DashMap<String, IdempotencyRecord>,
+    response: Response,
+}
 
 enum Begun {
     Fresh,
-    Known(Kept),
+    Duplicate(IdempotencyRecord),
 }
 
 impl PlainMap {
-    fn begin(&self, key: &str, fingerprint: [u8; 32]) -> Begun {
+    pub(crate) fn new() -> Self {
+        Self { records: DashMap::new(), response: Response::new() }
+    }
+
+    fn begin(&self, key: &str, fingerprint: &str) -> Begun {
         let now = now();
-        if let Some(kept) = self.0.get(key).map(|kept| kept.clone())
-            && kept.expires_at > now
+        if let Some(record) = self.records.get(key).map(|record| record.clone())
+            && record.expires_at > now
         {
-            return Begun::Known(kept);
+            return Begun::Duplicate(record);
         }
-        let kept = Kept {
+        let record = IdempotencyRecord {
+            key: key.to_owned(),
+            fingerprint: fingerprint.to_owned(),
+            owner: "pid 1042".to_owned(),
             status: Status::InProgress,
-            fingerprint,
             response: None,
             created_at: now,
+            updated_at: now,
             expires_at: now + KEPT_FOR,
-            owner: "pid 1042".to_owned(),
         };
-        self.0.insert(key.to_owned(), kept);
+        self.records.insert(key.to_owned(), record);
         Begun::Fresh
     }
 
-    fn complete(&self, key: &str, response: Vec<u8>) -> Result<()> {
-        let mut kept = self.0.get_mut(key).context("what was begun is there")?;
-        kept.status = Status::Completed;
-        kept.response = Some(response);
-        kept.expires_at = now() + KEPT_FOR;
+    fn complete(&self, key: &str, response: Response) -> Result<()> {
+        let now = now();
+        let mut record = self.records.get_mut(key).context("what was begun is there")?;
+        record.status = Status::Completed;
+        record.response = Some(response);
+        record.updated_at = now;
+        record.expires_at = now + KEPT_FOR;
         Ok(())
     }
 }
@@ -75,21 +83,21 @@ impl PlainMap {
 impl Contestant for PlainMap {
     async fn cycle(&self, number: u64) -> Result<()> {
         let key = key(number);
-        let Begun::Fresh = self.begin(&key, inputs::digest(number)) else {
+        let Begun::Fresh = self.begin(&key, HexDigest::of(number).as_str()) else {
             bail!("key {number} was not to be run");
         };
-        self.complete(&key, inputs::outcome(number))
+        self.complete(&key, self.response.clone())
     }
 
     async fn replay(&self, number: u64) -> Result<usize> {
-        let fingerprint = inputs::digest(number);
-        let Begun::Known(kept) = self.begin(&key(number), fingerprint) else {
+        let fingerprint = HexDigest::of(number);
+        let Begun::Duplicate(record) = self.begin(&key(number), fingerprint.as_str()) else {
             bail!("key {number} was not replayed");
         };
-        if kept.fingerprint != fingerprint || kept.status != Status::Completed {
+        if record.fingerprint != fingerprint.as_str() || record.status != Status::Completed {
             bail!("key {number} is not what it was");
         }
-        Ok(kept.response.context("what is completed has a response")?.len())
+        Ok(record.response.context("what is completed has a response")?.body.len())
     }
 }
 

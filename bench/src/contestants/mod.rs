@@ -3,14 +3,17 @@
 //! - [`contestant`](Contestant): what all of them can do.
 //! - [`engine`](Engine): `Semel` over a memory store, through its public API.
 //! - [`store`](StoreAlone): the memory store, driven by the machine directly: one swap to claim, one to complete.
-//! - [`map`](PlainMap): `DashMap<String, …>` with check-then-insert, as projects write it themselves.
+//! - [`map`](PlainMap): `DashMap<String, …>` with check-then-insert, as web projects write it themselves.
+//! - [`lean_map`](LeanMap): the same with less in it than they usually have.
 
 mod contestant;
 mod engine;
+mod lean_map;
 mod map;
 mod store;
 
 pub(crate) use contestant::{Contestant, roomy};
 pub(crate) use engine::Engine;
+pub(crate) use lean_map::LeanMap;
 pub(crate) use map::PlainMap;
 pub(crate) use store::StoreAlone;

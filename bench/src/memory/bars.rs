@@ -2,7 +2,7 @@
 
 use super::bound::{FORGETS, REFUSED};
 use super::results::{Bar, BoundCase, Footprint, Rate, Work};
-use super::rounds::{ENGINE, STORE, THREADS};
+use super::rounds::{ENGINE, MAP, STORE, THREADS};
 
 const REPLAYS_TIMES_MAP: f64 = 1.0;
 const CYCLES_TIMES_MAP: f64 = 1.0;
@@ -22,14 +22,15 @@ pub(super) fn judge(rates: &[Rate], footprints: &[Footprint], bound: &[BoundCase
         for threads in THREADS {
             let is_it =
                 |rate: &&Rate| (rate.contestant, rate.work, rate.threads) == (contestant, work, threads);
-            let found = rates.iter().find(is_it).map_or(f64::NAN, |rate| rate.times_map);
+            let found = rates.iter().find(is_it).map_or(f64::NAN, |rate| rate.times_map.rate);
+            let lean = rates.iter().find(is_it).map_or(f64::NAN, |rate| rate.times_lean.rate);
             bars.push(Bar {
                 name: format!(
                     "{contestant}, {word}, {threads} thread{}",
                     if threads == 1 { "" } else { "s" }
                 ),
-                wanted: format!("at least {wanted:.1}× DashMap"),
-                found: format!("{found:.2}×"),
+                wanted: format!("at least {wanted:.1}× {MAP}"),
+                found: format!("{found:.2}× ({lean:.2}× lean)"),
                 reached: found >= wanted,
             });
         }
@@ -55,6 +56,7 @@ pub(super) fn judge(rates: &[Rate], footprints: &[Footprint], bound: &[BoundCase
 
 #[cfg(test)]
 mod tests {
+    use super::super::results::Times;
     use super::*;
 
     fn rate(contestant: &'static str, work: Work, times_map: f64) -> Rate {
@@ -65,9 +67,9 @@ mod tests {
             median: 1.0,
             min: 1.0,
             max: 1.0,
-            times_map,
             cpu_ns: 1.0,
-            cpu_times_map: 1.0,
+            times_map: Times { rate: times_map, cpu: 1.0 },
+            times_lean: Times { rate: 1.0, cpu: 1.0 },
         }
     }
 

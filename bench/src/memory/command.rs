@@ -15,7 +15,7 @@ use crate::report::{self, Facts};
 /// Measures everything, prints the table, and writes table, chart and JSON.
 pub(crate) fn run(settings: &Settings) -> Result<()> {
     let windows = (CONTESTANTS.len() * THREADS.len()) as u64 * settings.rounds;
-    let bar = progress(windows + 2 + settings.rounds);
+    let bar = progress(windows + 3 + settings.rounds);
     bar.set_message("cycles and replays");
     let rates = rounds::measure(settings, || bar.inc(1))?;
     bar.set_message("bytes a record");

@@ -6,16 +6,16 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::results::Footprint;
-use super::rounds::{MAP, STORE, runtime};
+use super::rounds::{LEAN, MAP, STORE, runtime};
 use crate::args::FootprintAsk;
-use crate::contestants::{Contestant, PlainMap, StoreAlone};
+use crate::contestants::{Contestant, LeanMap, PlainMap, StoreAlone};
 use crate::counting;
-use crate::inputs::{KEY_BYTES, OUTCOME_BYTES};
+use crate::inputs::{KEY_BYTES, Response};
 
 /// Measures each contestant in a process of its own: memory that another one freed would hide what it takes.
 pub(super) fn measure(keys: u64, step: impl Fn()) -> Result<Vec<Footprint>> {
     let mut found = Vec::new();
-    for contestant in [STORE, MAP] {
+    for contestant in [STORE, MAP, LEAN] {
         found.push(in_a_process_of_its_own(contestant, keys)?);
         step();
     }
@@ -36,8 +36,9 @@ fn in_a_process_of_its_own(contestant: &str, keys: u64) -> Result<Footprint> {
 pub(crate) fn footprint_of_this_process(ask: &FootprintAsk) -> Result<()> {
     let footprint = match ask.contestant.as_str() {
         STORE => fill(StoreAlone::new(), ask),
-        MAP => fill(PlainMap::default(), ask),
-        other => bail!("no contestant `{other}`; there are `{STORE}` and `{MAP}`"),
+        MAP => fill(PlainMap::new(), ask),
+        LEAN => fill(LeanMap::new(), ask),
+        other => bail!("no contestant `{other}`; there are `{STORE}`, `{MAP}` and `{LEAN}`"),
     }?;
     println!("{}", serde_json::to_string(&footprint)?);
     Ok(())
@@ -63,7 +64,7 @@ fn fill<C: Contestant>(contestant: C, ask: &FootprintAsk) -> Result<Footprint> {
         records: ask.keys,
         allocated_bytes: allocated as f64 / records,
         resident_bytes: grown as f64 / records,
-        payload_bytes: (KEY_BYTES + OUTCOME_BYTES) as f64,
+        payload_bytes: (KEY_BYTES + Response::new().encoded().len()) as f64,
     })
 }
 

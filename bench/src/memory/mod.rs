@@ -1,4 +1,4 @@
-//! The measurement: what the engine and the memory store do beside a plain map, all in one run.
+//! The measurement: what the engine and the memory store do beside two maps, all in one run.
 //!
 //! - [`command`](run): the order of things.
 //! - [`rounds`]: cycles and replays per second, interleaved.

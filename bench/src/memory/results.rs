@@ -35,13 +35,22 @@ pub(crate) struct Rate {
     pub(crate) median: f64,
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// The median of the rounds' ratios to the map: neighbours in time are compared, so a slow spell of the
-    /// machine counts for both.
-    pub(crate) times_map: f64,
     /// Processor time of a call, which neighbours do not add to; the median of the rounds.
     pub(crate) cpu_ns: f64,
-    /// The same as `times_map`, by processor time.
-    pub(crate) cpu_times_map: f64,
+    /// How many times as fast as the map as it is usually written: what the bars are judged by.
+    pub(crate) times_map: Times,
+    /// How many times as fast as the lean map.
+    pub(crate) times_lean: Times,
+}
+
+/// How many times as fast as another contestant: the median of the rounds' ratios. Neighbours in time are compared,
+/// so a slow spell of the machine counts for both.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Times {
+    /// By calls a second.
+    pub(crate) rate: f64,
+    /// By processor time.
+    pub(crate) cpu: f64,
 }
 
 /// What one settled record takes.

@@ -6,17 +6,18 @@ use anyhow::{Context, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use super::results::{Rate, Work, median};
+use super::results::{Rate, Times, Work, median};
 use crate::args::Settings;
-use crate::contestants::{Contestant, Engine, PlainMap, StoreAlone, roomy};
+use crate::contestants::{Contestant, Engine, LeanMap, PlainMap, StoreAlone, roomy};
 use crate::inputs;
 use crate::stopwatch::{Stopwatch, processor_time};
 
 /// In the order in which they are shown.
-pub(super) const CONTESTANTS: [&str; 3] = [ENGINE, STORE, MAP];
+pub(super) const CONTESTANTS: [&str; 4] = [ENGINE, STORE, MAP, LEAN];
 pub(super) const ENGINE: &str = "engine";
 pub(super) const STORE: &str = "store alone";
-pub(super) const MAP: &str = "DashMap";
+pub(super) const MAP: &str = "DashMap, as usually written";
+pub(super) const LEAN: &str = "DashMap, lean";
 /// How many threads work at the same time.
 pub(super) const THREADS: [usize; 2] = [1, 2];
 
@@ -58,7 +59,8 @@ fn windows(contestant: &str, threads: usize, settings: &Settings) -> Result<[(Wo
     match contestant {
         ENGINE => windows_of(Engine::new(roomy()), threads, settings),
         STORE => windows_of(StoreAlone::new(), threads, settings),
-        _ => windows_of(PlainMap::default(), threads, settings),
+        LEAN => windows_of(LeanMap::new(), threads, settings),
+        _ => windows_of(PlainMap::new(), threads, settings),
     }
 }
 
@@ -143,12 +145,13 @@ fn summary_of(samples: &[Sample], contestant: &'static str, work: Work, threads:
             sample.contestant == name && sample.work == work && sample.threads == threads
         })
     };
-    let ratios = |ratio: fn(Speed, Speed) -> f64| -> Vec<f64> {
+    let times = |map: &'static str| -> Times {
         let beside = |sample: &Sample| {
-            let map = of(MAP).find(|map| map.round == sample.round)?;
-            Some(ratio(sample.speed, map.speed))
+            let map = of(map).find(|map| map.round == sample.round)?;
+            Some((sample.speed.per_second / map.speed.per_second, map.speed.cpu_ns / sample.speed.cpu_ns))
         };
-        of(contestant).filter_map(beside).collect()
+        let (rates, cpu): (Vec<_>, Vec<_>) = of(contestant).filter_map(beside).unzip();
+        Times { rate: median(&rates), cpu: median(&cpu) }
     };
     let rates: Vec<f64> = of(contestant).map(|sample| sample.speed.per_second).collect();
     let cpu_ns: Vec<f64> = of(contestant).map(|sample| sample.speed.cpu_ns).collect();
@@ -159,8 +162,8 @@ fn summary_of(samples: &[Sample], contestant: &'static str, work: Work, threads:
         median: median(&rates),
         min: rates.iter().copied().fold(f64::INFINITY, f64::min),
         max: rates.iter().copied().fold(0.0, f64::max),
-        times_map: median(&ratios(|this, map| this.per_second / map.per_second)),
         cpu_ns: median(&cpu_ns),
-        cpu_times_map: median(&ratios(|this, map| map.cpu_ns / this.cpu_ns)),
+        times_map: times(MAP),
+        times_lean: times(LEAN),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Facts;
-use crate::inputs::{KEY_BYTES, OUTCOME_BYTES};
+use crate::inputs::{KEY_BYTES, Response};
 use crate::memory::{Bar, BoundCase, Footprint, Rate, Results, Work};
 
 /// All numbers of a run, for people.
@@ -11,12 +11,15 @@ pub(crate) fn markdown(results: &Results) -> String {
     let Facts { cores, cpu, system } = &results.facts;
     let settings = &results.settings;
     let mut text = format!(
-        "# Memory: the engine and the memory store beside a plain DashMap\n\n\
-         {cores} cores, {cpu}, {system}. {} keys of {KEY_BYTES} bytes before each window, outcomes of {OUTCOME_BYTES} bytes, \
+        "# Memory: the engine and the memory store beside a DashMap\n\n\
+         {cores} cores, {cpu}, {system}. {} keys of {KEY_BYTES} bytes before each window, outcomes of {} bytes, \
          windows of {} calls,\nmedian (min to max) of {} interleaved rounds, thousands per second. Calls come from \
          tokio tasks, one a thread, each making one call after the other;\nevery call goes from texts to an answer. \
-         Ratios are medians of each round's own ratio; by CPU, they leave out what other processes took.\n\n",
+         Ratios are medians of each round's own ratio; by CPU, they leave out what other processes took.\nThe \
+         usual DashMap keeps records as web projects write them (texts, a status, a response with headers), the lean one as \
+         few bytes as would do;\nsemel keeps the same response, as bytes. Bars are judged by the usual one.\n\n",
         grouped(settings.keys),
+        Response::new().encoded().len(),
         grouped(settings.window),
         settings.rounds
     );
@@ -36,8 +39,8 @@ pub(crate) fn markdown(results: &Results) -> String {
 }
 
 fn rates(rates: &[Rate]) -> String {
-    let heading =
-        ["", "threads", "k/s", "(min to max)", "× DashMap", "CPU ns", "× by CPU"].map(str::to_owned);
+    let heading = ["", "threads", "k/s", "(min to max)", "CPU ns", "× usual", "by CPU", "× lean", "by CPU"]
+        .map(str::to_owned);
     let line = |rate: &Rate| {
         let work = match rate.work {
             Work::Cycles => "cycles",
@@ -48,9 +51,11 @@ fn rates(rates: &[Rate]) -> String {
             rate.threads.to_string(),
             thousands(rate.median),
             format!("({} to {})", thousands(rate.min), thousands(rate.max)),
-            format!("{:.2}", rate.times_map),
             format!("{:.0}", rate.cpu_ns),
-            format!("{:.2}", rate.cpu_times_map),
+            format!("{:.2}", rate.times_map.rate),
+            format!("{:.2}", rate.times_map.cpu),
+            format!("{:.2}", rate.times_lean.rate),
+            format!("{:.2}", rate.times_lean.cpu),
         ]
     };
     table(&heading, rates.iter().map(line))

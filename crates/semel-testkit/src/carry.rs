@@ -1,5 +1,7 @@
 //! The shortest way from the machine to a store: load, rule, swap, again while stale.
 
+use std::sync::Arc;
+
 use semel::clock::Timestamp;
 use semel::machine::Ruling;
 use semel::record::Record;
@@ -49,9 +51,16 @@ pub async fn carry<A>(
         let swapped = store.swap(vec![Swap { expected, next: write.next, keep: write.keep }]).await?;
         match swapped.value.into_iter().next() {
             Some(SwapReply::Swapped(record)) => {
-                return Ok(Carried { answer, now, record: Some(record), effect: Effect::Written });
+                return Ok(Carried {
+                    answer,
+                    now,
+                    record: Some(Arc::unwrap_or_clone(record)),
+                    effect: Effect::Written,
+                });
             }
-            Some(SwapReply::Stale(current)) => (found, now) = (current, swapped.now),
+            Some(SwapReply::Stale(current)) => {
+                (found, now) = (current.map(Arc::unwrap_or_clone), swapped.now);
+            }
             Some(SwapReply::Full) => return Err(Error::new(ErrorKind::Full, "the store is at its bound")),
             None => return Err(Error::new(ErrorKind::Unknown, "the store gave no answer to a swap")),
         }

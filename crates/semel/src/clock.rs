@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A moment on a store's clock, in microseconds since the Unix epoch.
 ///
@@ -58,36 +58,70 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
 
+/// How often the machine's wall clock is looked at for having gone ahead.
+const LOOK_AGAIN_MICROS: u64 = 1_000_000;
+
 /// The machine's wall clock, held back from ever running backwards.
-#[derive(Debug, Default)]
+///
+/// It counts on the machine's monotonic clock, which needs no memory of what was handed out before: one that every
+/// read writes would have to move between all cores that read. What the wall clock gained meanwhile (the machine slept,
+/// or its time was set forward) is caught up with once a second.
+#[derive(Debug)]
 pub struct SystemClock {
-    latest_micros: AtomicU64,
+    started: Instant,
+    /// The wall clock when this one started, by the latest look at it. Only grows.
+    started_micros: AtomicU64,
+    /// How long after the start that look was.
+    looked_micros: AtomicU64,
+    floor_micros: u64,
 }
 
 impl SystemClock {
     /// A clock that starts at the machine's present time.
     pub fn new() -> Self {
-        Self::default()
+        Self::not_before(Timestamp::UNSTAMPED)
     }
 
     /// A clock that never reads earlier than `floor`, as after a restart with a machine clock set back.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clocks")]
     pub fn not_before(floor: Timestamp) -> Self {
-        Self { latest_micros: AtomicU64::new(floor.0) }
+        Self {
+            started: Instant::now(),
+            started_micros: AtomicU64::new(wall_micros()),
+            looked_micros: AtomicU64::new(0),
+            floor_micros: floor.0,
+        }
+    }
+
+    /// Catches up with a wall clock that went ahead; one that was set back is not followed.
+    #[cold]
+    fn look_again(&self, elapsed_micros: u64) {
+        self.looked_micros.fetch_max(elapsed_micros, Ordering::Relaxed);
+        self.started_micros.fetch_max(wall_micros().saturating_sub(elapsed_micros), Ordering::Relaxed);
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     fn now(&self) -> Timestamp {
-        let read = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros).max(1);
-        let latest = self.latest_micros.load(Ordering::Relaxed);
-        // Most reads advance the clock by less than anyone can tell; the store is only worth its
-        // contended cache line when time moved.
-        if read <= latest {
-            return Timestamp(latest);
+        let elapsed_micros = micros(self.started.elapsed());
+        if elapsed_micros.saturating_sub(self.looked_micros.load(Ordering::Relaxed)) >= LOOK_AGAIN_MICROS {
+            self.look_again(elapsed_micros);
         }
-        Timestamp(self.latest_micros.fetch_max(read, Ordering::Relaxed).max(read))
+        let read = self.started_micros.load(Ordering::Relaxed).saturating_add(elapsed_micros);
+        Timestamp(read.max(self.floor_micros))
     }
+}
+
+/// Never 0, which is no moment.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clocks")]
+fn wall_micros() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros).max(1)
 }
 
 #[cfg(test)]
@@ -100,6 +134,20 @@ mod tests {
         let clock = SystemClock::not_before(floor);
         assert_eq!(clock.now(), floor);
         assert_eq!(clock.now(), floor);
+    }
+
+    #[test]
+    fn the_system_clock_catches_up_with_a_wall_clock_that_went_ahead_and_follows_none_back() {
+        let clock = SystemClock::new();
+        let before = clock.now();
+        clock.started_micros.fetch_sub(5_000_000, Ordering::Relaxed);
+        assert!(clock.now() < before);
+        clock.look_again(micros(clock.started.elapsed()));
+        assert!(clock.now() >= before);
+        let ahead = before.plus(Duration::from_mins(1));
+        clock.started_micros.fetch_add(60_000_000, Ordering::Relaxed);
+        clock.look_again(micros(clock.started.elapsed()));
+        assert!(clock.now() >= ahead);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What must happen once: scope, operation and name, and the digest that identifies them.
 
+use std::cell::Cell;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -44,15 +45,6 @@ impl RecordId {
         let [a, b, c, d, ..] = self.0;
         ShortId(u32::from_be_bytes([a, b, c, d]))
     }
-
-    fn of_text(text: &str) -> Self {
-        let mut digest = Sha256::new();
-        // The separator is one byte that no other character contains.
-        for part in text.as_bytes().split(|byte| char::from(*byte) == SEPARATOR) {
-            length_prefixed(&mut digest, part);
-        }
-        Self(digest.finalize().into())
-    }
 }
 
 /// Feeds `part` so that no two lists of parts feed the same bytes.
@@ -78,6 +70,35 @@ impl fmt::Display for RecordId {
 impl fmt::Debug for RecordId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RecordId({})", self.short())
+    }
+}
+
+/// The parts of a key that is being made, twice: as its text, and as what is digested.
+#[derive(Default)]
+struct Parts {
+    text: String,
+    prefixed: Vec<u8>,
+}
+
+thread_local! {
+    /// Where keys are made: a key then costs one allocation that fits. The longest key is a few kilobytes.
+    static SCRATCH: Cell<Parts> = const { Cell::new(Parts { text: String::new(), prefixed: Vec::new() }) };
+}
+
+impl Parts {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.prefixed.clear();
+    }
+
+    fn push(&mut self, part: &str) {
+        if !self.text.is_empty() {
+            self.text.push(SEPARATOR);
+        }
+        self.text.push_str(part);
+        // As `length_prefixed` feeds it, but all at once.
+        self.prefixed.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        self.prefixed.extend_from_slice(part.as_bytes());
     }
 }
 
@@ -109,20 +130,22 @@ impl Key {
     where
         S: IntoIterator<Item: AsRef<str>>,
     {
-        let mut text = String::with_capacity(64);
+        let mut parts = SCRATCH.take();
+        parts.clear();
         for (index, part) in scope.into_iter().enumerate() {
             if index >= SCOPE_PARTS_MAX {
                 return Err(Error::invalid(format!(
                     "scope has more than {SCOPE_PARTS_MAX} parts; join some of them"
                 )));
             }
-            text.push_str(checked("scope", part.as_ref(), PART_BYTES_MAX)?);
-            text.push(SEPARATOR);
+            parts.push(checked("scope", part.as_ref(), PART_BYTES_MAX)?);
         }
-        text.push_str(checked("operation", operation, PART_BYTES_MAX)?);
-        text.push(SEPARATOR);
-        text.push_str(checked("name", name, NAME_BYTES_MAX)?);
-        Ok(Self { id: RecordId::of_text(&text), text: text.into() })
+        parts.push(checked("operation", operation, PART_BYTES_MAX)?);
+        parts.push(checked("name", name, NAME_BYTES_MAX)?);
+        let key =
+            Self { id: RecordId(Sha256::digest(&parts.prefixed).into()), text: parts.text.as_str().into() };
+        SCRATCH.set(parts);
+        Ok(key)
     }
 
     /// The digest that identifies this key's record.
@@ -190,8 +213,8 @@ fn checked<'a>(field: &str, value: &'a str, bytes_max: usize) -> Result<&'a str>
             value.len()
         )));
     }
-    // Most parts are printable ASCII, which takes one look a byte.
-    let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    // Most parts are printable ASCII, which takes one look a byte; without a way out of the loop, many at a time.
+    let is_plain = value.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'));
     if !is_plain && value.chars().any(char::is_control) {
         return Err(Error::invalid(format!("{field} holds a control character; encode or remove it")));
     }

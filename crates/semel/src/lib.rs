@@ -66,6 +66,7 @@ mod outcome;
 mod policy;
 pub mod record;
 pub mod store;
+mod stripe;
 
 pub use engine::{
     Busy, Claim, ClaimedAll, Decision, Heartbeat, Held, Mismatch, Once, OnceError, Permit, Probed,

@@ -221,6 +221,27 @@ impl Record {
         self.live_until().is_none_or(|until| now < until)
     }
 
+    /// The record in another state, and otherwise as it is.
+    #[inline]
+    pub(crate) fn in_state(&self, state: State) -> Self {
+        // Field by field: a clone of the whole would copy the old state, only to drop it.
+        Self {
+            key: self.key.clone(),
+            fingerprint: self.fingerprint,
+            state,
+            attempt: self.attempt,
+            pardoned: self.pardoned,
+            lapse: self.lapse,
+            retention: self.retention,
+            first_seen_at: self.first_seen_at,
+            changed_at: self.changed_at,
+            first_event: self.first_event.clone(),
+            mismatches: self.mismatches.clone(),
+            duplicates: self.duplicates,
+            version: self.version,
+        }
+    }
+
     /// The outcome, if the work is done.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.state {
@@ -310,12 +331,16 @@ impl Keep {
 
 /// A record that no store has stamped yet. Moments and versions that only the store can know are
 /// open in it: [`stamp`](Draft::stamp) fills them in.
+///
+/// Shared from the start: on its way to the store and back to the caller, a record changes hands often and is copied
+/// never.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Draft(Record);
+pub struct Draft(Arc<Record>);
 
 impl Draft {
+    #[inline]
     pub(crate) fn new(record: Record) -> Self {
-        Self(record)
+        Self(Arc::new(record))
     }
 
     /// The key whose record this is to be.
@@ -331,8 +356,8 @@ impl Draft {
 
     /// The record as a store that writes it as `version` at `now` must keep it.
     #[must_use]
-    pub fn stamp(self, version: Version, now: Timestamp) -> Record {
-        let mut record = self.0;
+    pub fn stamp(mut self, version: Version, now: Timestamp) -> Arc<Record> {
+        let record = Arc::make_mut(&mut self.0);
         let set = |moment: &mut Timestamp| {
             if moment.is_unstamped() {
                 *moment = now;
@@ -358,7 +383,7 @@ impl Draft {
         }
         record.changed_at = now;
         record.version = version;
-        record
+        self.0
     }
 
     /// How long a store must keep this, judged at `now`: whatever is yet to be stamped starts then.

@@ -70,7 +70,7 @@ pub async fn of_two_swaps_of_one_record_one_wins(store: &dyn Store) -> Result<()
             .collect();
         let found = trial.load(id).await?;
         promised!(
-            won.len() == 1 && won.first().copied() == found.as_ref(),
+            won.len() == 1 && won.first().map(|record| &***record) == found.as_ref(),
             "of two swaps of one record in a batch one wins, and is what is stored",
             "{replies:?}, stored {found:?}"
         );

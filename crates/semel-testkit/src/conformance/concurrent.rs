@@ -1,5 +1,7 @@
 //! Promises to callers at the same time. They run on threads of their own.
 
+use std::sync::Arc;
+
 use semel::store::{Store, Swap, SwapReply};
 
 use super::broken::{Broken, promised};
@@ -66,7 +68,7 @@ fn winners(replies: Vec<SwapReply>) -> Vec<semel::record::Record> {
     replies
         .into_iter()
         .filter_map(|reply| match reply {
-            SwapReply::Swapped(record) => Some(record),
+            SwapReply::Swapped(record) => Some(Arc::unwrap_or_clone(record)),
             SwapReply::Stale(_) | SwapReply::Full => None,
         })
         .collect()

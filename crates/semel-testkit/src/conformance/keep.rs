@@ -1,5 +1,7 @@
 //! Promises about how long a record is kept.
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use semel::machine::claim::{Claimed, claim};
@@ -30,7 +32,7 @@ async fn prolonged(trial: Trial<'_>, longer: Keep) -> Result<(Record, Duration),
         let brief = trial.put_new("longer", Keep::For(within)).await?;
         let reply = trial.swap(rewrite(&brief, longer)?).await?;
         match reply {
-            SwapReply::Swapped(lasting) => return Ok((lasting, within)),
+            SwapReply::Swapped(lasting) => return Ok((Arc::unwrap_or_clone(lasting), within)),
             SwapReply::Stale(None) if trial.now().await? >= brief.changed_at.plus(within) => {}
             SwapReply::Stale(_) | SwapReply::Full => {
                 return Err(Broken::new("a record is there while it is kept", format!("{reply:?}")));

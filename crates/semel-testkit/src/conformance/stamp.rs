@@ -79,10 +79,10 @@ pub(super) async fn stamped(trial: Trial<'_>, swap: Swap) -> Result<Record, Brok
     let draft = swap.next.clone();
     let record = trial.write(swap).await?;
     let expected = draft.stamp(record.version, record.changed_at);
-    promised!(record == expected, "the record is the draft, stamped", "{}", difference(&record, &expected));
+    promised!(record == *expected, "the record is the draft, stamped", "{}", difference(&record, &expected));
     let found = trial.load(record.key.id()).await?;
     let found = found.ok_or_else(|| Broken::new("load gives what swap gave", "nothing"))?;
-    promised!(found == expected, "load gives what swap gave", "{}", difference(&found, &expected));
+    promised!(found == *expected, "load gives what swap gave", "{}", difference(&found, &expected));
     Ok(record)
 }
 

@@ -75,7 +75,7 @@ pub async fn stale_hands_back_the_record_that_won(store: &dyn Store) -> Result<(
     let won = trial.write(at(None, write)).await?;
     let reply = trial.swap(first(&ask.key, LONG)?).await?;
     let found = trial.load(ask.key.id()).await?;
-    let same = matches!(&reply, SwapReply::Stale(Some(current)) if *current == won);
+    let same = matches!(&reply, SwapReply::Stale(Some(current)) if **current == won);
     promised!(
         same && found.as_ref() == Some(&won),
         "stale hands back the record that won, as load does",

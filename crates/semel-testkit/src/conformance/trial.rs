@@ -1,5 +1,7 @@
 //! A store on trial: the few moves that every promise is tested with.
 
+use std::sync::Arc;
+
 use std::future::Future;
 use std::sync::Barrier;
 use std::time::Duration;
@@ -45,7 +47,7 @@ impl<'a> Trial<'a> {
     /// One swap that must win.
     pub(super) async fn write(self, swap: Swap) -> Result<Record, Broken> {
         match self.swap(swap).await? {
-            SwapReply::Swapped(record) => Ok(record),
+            SwapReply::Swapped(record) => Ok(Arc::unwrap_or_clone(record)),
             reply @ (SwapReply::Stale(_) | SwapReply::Full) => {
                 Err(Broken::new("a swap at the expected version wins", format!("{reply:?}")))
             }

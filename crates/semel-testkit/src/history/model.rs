@@ -1,5 +1,7 @@
 //! The record as the machine would have it, event by event.
 
+use std::sync::Arc;
+
 use semel::clock::Timestamp;
 use semel::codec;
 use semel::machine::claim::{Claimed, Recorded, claim, record_once};
@@ -124,7 +126,7 @@ impl Model {
         }
         next.learn_fence(seen.fence.or(seen.version.filter(|_| granted)))?;
         let is_open = term::is_open(write.next.unstamped());
-        let record = write.next.stamp(STAMP, moment.stamped_from);
+        let record = Arc::unwrap_or_clone(write.next.stamp(STAMP, moment.stamped_from));
         next.term = Some(match &self.term {
             Some(term) if !is_open => term.carried_over(record),
             Some(_) | None => Term::new(record, moment.stamped_until),

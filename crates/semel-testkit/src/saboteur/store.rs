@@ -68,7 +68,7 @@ impl Tampered {
         for mut swap in batch {
             let id = swap.id();
             if let Some(other) = self.shared_with(&swap) {
-                replies.push(SwapReply::Stale(self.current(other).await?));
+                replies.push(SwapReply::Stale(self.current(other).await?.map(Arc::new)));
                 continue;
             }
             swap.keep = self.kept(&swap);
@@ -186,7 +186,9 @@ impl Store for Sabotaged {
             let mut replies = store.swap_all(batch).await?;
             for reply in &mut replies {
                 match reply {
-                    SwapReply::Swapped(record) | SwapReply::Stale(Some(record)) => store.show(record),
+                    SwapReply::Swapped(record) | SwapReply::Stale(Some(record)) => {
+                        store.show(Arc::make_mut(record));
+                    }
                     SwapReply::Stale(None) | SwapReply::Full => {}
                 }
             }

@@ -80,7 +80,7 @@ async fn one(store: &Tampered, fault: SwapFault, mut swap: Swap) -> Result<SwapR
 async fn all_or_nothing(store: &Tampered, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
     let found = store.inner.load(batch.iter().map(Swap::id).collect()).await?.value;
     if batch.iter().zip(&found).any(|(swap, found)| version(found.as_ref()) != swap.expected) {
-        return Ok(found.into_iter().map(SwapReply::Stale).collect());
+        return Ok(found.into_iter().map(|found| SwapReply::Stale(found.map(Arc::new))).collect());
     }
     Ok(store.inner.swap(batch).await?.value)
 }
@@ -90,7 +90,7 @@ async fn checked_up_front(store: &Tampered, batch: Vec<Swap>) -> Result<Vec<Swap
     let mut replies = Vec::with_capacity(batch.len());
     for (swap, found) in batch.into_iter().zip(found) {
         let stale = version(found.as_ref()) != swap.expected;
-        replies.push(if stale { SwapReply::Stale(found) } else { forced(store, swap).await? });
+        replies.push(if stale { SwapReply::Stale(found.map(Arc::new)) } else { forced(store, swap).await? });
     }
     Ok(replies)
 }

@@ -32,7 +32,7 @@ impl Store for Witness {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             for reply in &answer.value {
                 if let SwapReply::Swapped(record) = reply {
-                    seen.push(record.clone());
+                    seen.push(Record::clone(record));
                 }
             }
             Ok(answer)

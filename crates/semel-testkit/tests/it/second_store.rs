@@ -1,6 +1,8 @@
 //! The suite takes a store that is unlike the memory store in all that is left open: it hands back what is past its
 //! keep until a sweep, ends pages early, and is shared by all tests at the same time.
 
+use std::sync::Arc;
+
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -42,11 +44,11 @@ impl Records {
         let id = swap.id();
         let found = self.kept.get(&id).map(|kept| &kept.record);
         if found.map(|record| record.version) != swap.expected {
-            return SwapReply::Stale(found.cloned());
+            return SwapReply::Stale(found.cloned().map(Arc::new));
         }
         self.writes += 1;
         let record = swap.next.stamp(Version::new(self.writes), now);
-        self.kept.insert(id, Kept { record: record.clone(), until: swap.keep.until(now) });
+        self.kept.insert(id, Kept { record: Record::clone(&record), until: swap.keep.until(now) });
         SwapReply::Swapped(record)
     }
 

@@ -53,7 +53,7 @@ pub fn decode(bytes: &[u8]) -> Result<Record> {
     if crc32c::crc32c(covered) != u32::from_le_bytes(checksum) {
         return Err(corrupt("does not match its checksum"));
     }
-    decode_payload(payload, Key::from_text)
+    decode_payload(payload, read::untrusted_key)
 }
 
 /// Appends the payload alone, for a store that guards its bytes in its own way.
@@ -61,14 +61,17 @@ pub(crate) fn encode_payload(bytes: &mut Vec<u8>, record: &Record) {
     write::payload(bytes, record);
 }
 
-/// The record in a payload; `key` makes the key from its text.
-pub(crate) fn decode_payload(payload: &[u8], key: impl FnOnce(&str) -> Result<Key>) -> Result<Record> {
-    let mut reader = read::Reader::new(payload);
-    let record = reader.record(key)?;
-    reader.end()?;
-    Ok(record)
+/// The record in a payload; `key` makes the key from the bytes of its text.
+pub(crate) fn decode_payload(payload: &[u8], key: impl FnOnce(&[u8]) -> Result<Key>) -> Result<Record> {
+    read::Reader::new(payload).record(key)
 }
 
+/// Bytes of a payload as the text that they should be.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
+    read::text(bytes)
+}
+
+#[cold]
 pub(super) fn corrupt(what: &str) -> Error {
     Error::new(ErrorKind::Corrupt, format!("a stored record {what}; look at it before anything else"))
 }

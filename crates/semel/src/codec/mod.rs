@@ -13,4 +13,4 @@ mod read;
 mod write;
 
 pub use envelope::{decode, encode};
-pub(crate) use envelope::{decode_payload, encode_payload};
+pub(crate) use envelope::{decode_payload, encode_payload, text};

@@ -18,6 +18,16 @@ use crate::record::{
 
 const FOREIGN_KEY: &str = "has a key that no caller could have given";
 
+/// The key with this text, which anybody may have written.
+pub(super) fn untrusted_key(bytes: &[u8]) -> Result<Key> {
+    Key::from_text(text(bytes)?).map_err(|error| corrupt(FOREIGN_KEY).caused_by(error))
+}
+
+/// Bytes as the text that they should be.
+pub(super) fn text(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|error| corrupt("has text that is no UTF-8").caused_by(error))
+}
+
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -27,21 +37,17 @@ impl<'a> Reader<'a> {
         Self { rest: payload }
     }
 
-    /// Nothing may be left.
-    pub(super) fn end(&self) -> Result<()> {
-        if self.rest.is_empty() { Ok(()) } else { Err(corrupt("has bytes behind its end")) }
-    }
-
-    pub(super) fn record(&mut self, key: impl FnOnce(&str) -> Result<Key>) -> Result<Record> {
-        let text = self.text()?;
-        let key = key(text).map_err(|error| corrupt(FOREIGN_KEY).caused_by(error))?;
+    /// The record that all of the payload is.
+    pub(super) fn record(mut self, key: impl FnOnce(&[u8]) -> Result<Key>) -> Result<Record> {
+        let text = self.bytes()?;
+        let key = key(text)?;
         // Making a key trims its parts, so without this a record could be spelled in two ways.
-        if key.text() != text {
+        if key.text().as_bytes() != text {
             return Err(corrupt(FOREIGN_KEY));
         }
         let flags = self.flags(flag::ALL)?;
         let has = |flag: u8| flags & flag != 0;
-        Ok(Record {
+        let record = Record {
             key,
             fingerprint: has(flag::FINGERPRINT).then(|| self.fingerprint()).transpose()?,
             attempt: self.small_number()?,
@@ -58,7 +64,8 @@ impl<'a> Reader<'a> {
             },
             version: Version::new(self.number()?),
             state: self.state()?,
-        })
+        };
+        if self.rest.is_empty() { Ok(record) } else { Err(corrupt("has bytes behind its end")) }
     }
 
     fn mismatches(&mut self) -> Result<Mismatches> {
@@ -139,14 +146,17 @@ impl<'a> Reader<'a> {
         Ok(Fingerprint::from_bytes(*self.chunk::<32>()?))
     }
 
+    #[inline]
     fn permit_id(&mut self) -> Result<PermitId> {
         Ok(PermitId::new(u128::from_le_bytes(*self.chunk::<16>()?)))
     }
 
+    #[inline]
     fn moment(&mut self) -> Result<Timestamp> {
         Ok(Timestamp::from_micros(self.long()?))
     }
 
+    #[inline]
     fn span(&mut self) -> Result<Duration> {
         Ok(Duration::from_micros(self.long()?))
     }
@@ -156,10 +166,10 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self) -> Result<&'a str> {
-        std::str::from_utf8(self.bytes()?)
-            .map_err(|error| corrupt("has text that is no UTF-8").caused_by(error))
+        text(self.bytes()?)
     }
 
+    #[inline]
     fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = usize::try_from(self.number()?).unwrap_or(usize::MAX);
         let (bytes, rest) =
@@ -168,20 +178,24 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
+    #[inline]
     fn flags(&mut self, known: u8) -> Result<u8> {
         let flags = self.byte()?;
         if flags & !known == 0 { Ok(flags) } else { Err(corrupt("has flags that do not exist")) }
     }
 
+    #[inline]
     fn long(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(*self.chunk::<8>()?))
     }
 
+    #[inline]
     fn small_number(&mut self) -> Result<u32> {
         u32::try_from(self.number()?).map_err(|_| corrupt("has a number that is too large"))
     }
 
     /// LEB128, in its shortest form only: one number has one spelling.
+    #[inline]
     fn number(&mut self) -> Result<u64> {
         // Most numbers are small.
         if let Some((&byte, rest)) = self.rest.split_first()
@@ -190,8 +204,12 @@ impl<'a> Reader<'a> {
             self.rest = rest;
             return Ok(u64::from(byte));
         }
-        let mut number: u64 = 0;
-        for shift in (0..u64::BITS).step_by(7) {
+        self.long_number()
+    }
+
+    fn long_number(&mut self) -> Result<u64> {
+        let (mut number, mut shift): (u64, u32) = (0, 0);
+        while shift < u64::BITS {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
             let placed = bits << shift;
@@ -202,14 +220,17 @@ impl<'a> Reader<'a> {
             if byte & 0x80 == 0 {
                 return if byte == 0 && shift > 0 { Err(corrupt("has a padded number")) } else { Ok(number) };
             }
+            shift = shift.saturating_add(7);
         }
         Err(corrupt("has a number that is too large"))
     }
 
+    #[inline]
     fn byte(&mut self) -> Result<u8> {
         Ok(u8::from_le_bytes(*self.chunk::<1>()?))
     }
 
+    #[inline]
     fn chunk<const N: usize>(&mut self) -> Result<&'a [u8; N]> {
         let (chunk, rest) =
             self.rest.split_first_chunk::<N>().ok_or_else(|| corrupt("is cut short in the middle"))?;

@@ -193,7 +193,7 @@ impl Claim {
             key: self.key.clone(),
             fingerprint: self.fingerprint,
             permit_id: self.permit_id.unwrap_or_else(|| inner.mint()),
-            owner: Arc::clone(self.owner.as_ref().unwrap_or(&inner.owner)),
+            owner: Arc::clone(self.owner.as_ref().unwrap_or_else(|| inner.owner.mine())),
             reentry: self.reentry,
             lease: policy.lease,
             retention: policy.retention,

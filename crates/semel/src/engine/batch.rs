@@ -98,7 +98,6 @@ impl Batcher {
 
     /// Queues behind the batches in flight, or hands the swap back if they have landed meanwhile: then nobody
     /// would come back to fetch it.
-    #[expect(clippy::result_large_err, reason = "the swap itself, handed back to be sent")]
     fn enqueue(&self, swap: Swap) -> std::result::Result<oneshot::Receiver<Result<Told>>, Swap> {
         let mut queue = lock(&self.queue);
         if self.in_flight.load(Ordering::Acquire) < IN_FLIGHT_MAX {

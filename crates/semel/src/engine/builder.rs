@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::observe::Counters;
 use crate::policy::{Lapse, OnFailure, OnOutage, Policy};
 use crate::store::Store;
+use crate::stripe::Striped;
 
 /// How many done records an engine keeps in memory, unless told otherwise.
 const REPLAYS_RECORDS_DEFAULT: usize = 4_096;
@@ -122,7 +123,7 @@ impl SemelBuilder {
                 batcher: Batcher::new(Arc::clone(&self.store)),
                 store: self.store,
                 policy: self.policy,
-                owner: owner.into(),
+                owner: Striped::new(|| Arc::from(&*owner)),
                 duplicates: Ledger::default(),
                 replays: Replays::new(self.replays_records_max, self.replays_bytes_max),
                 waiters: Waiters::default(),

@@ -31,23 +31,24 @@ impl<A, F: FnMut(Option<&Record>, Timestamp) -> Ruling<A> + Send + 'static> Rule
 pub(super) struct Carried<A> {
     pub(super) answer: A,
     /// The record as it now is; `None` if there is none.
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<Arc<Record>>,
     pub(super) now: Timestamp,
     pub(super) cost: Cost,
 }
 
 /// What the caller takes for granted before it asks. A wrong guess costs a round trip and nothing else.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "moved once, by value; a box would cost every settle an allocation"
-)]
 pub(super) enum Guess {
     /// There is no record.
     Absent,
     /// The record is as this caller last saw it.
-    Unchanged(Record),
+    Unchanged(Arc<Record>),
     /// It could be anything: look first.
     Open,
+}
+
+/// For asks whose answer may go unheard.
+pub(super) fn let_go<A>(_: &Arc<Inner>, carried: Carried<A>) {
+    drop(carried);
 }
 
 impl Inner {
@@ -57,10 +58,10 @@ impl Inner {
     /// own. So it may be cancelled: an answer that nobody is left to hear goes to `unheard`.
     pub(super) fn carry<A: Send + 'static>(
         self: &Arc<Self>,
-        key: &Key,
+        key: Key,
         guess: Guess,
         rule: impl Rule<A>,
-        unheard: impl FnOnce(Carried<A>) + Send + 'static,
+        unheard: impl FnOnce(&Arc<Self>, Carried<A>) + Send + 'static,
     ) -> Carrying<A> {
         let mut course = Course::new(key, guess, rule);
         loop {
@@ -77,6 +78,8 @@ impl Inner {
                 }
                 Err(waiting) => {
                     let following = course.follow(Arc::clone(self), waiting);
+                    let inner = Arc::clone(self);
+                    let unheard = move |carried| unheard(&inner, carried);
                     return Carrying::Later(Box::pin(until_heard(following, unheard)));
                 }
             }
@@ -85,10 +88,6 @@ impl Inner {
 }
 
 /// An ask that is answered already, or on its way.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "moved once, by value; a box would cost every ask an allocation"
-)]
 pub(super) enum Carrying<A> {
     Now(Option<Result<Carried<A>>>),
     Later(Pin<Box<dyn Future<Output = Result<Carried<A>>> + Send>>),
@@ -124,10 +123,6 @@ enum Next<A> {
 }
 
 /// What is asked of the store.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "moved once, by value; a box would cost every ask an allocation"
-)]
 enum Asking<A> {
     Look(Key),
     Swap(Swap, A),
@@ -142,10 +137,6 @@ enum Waiting<A> {
 }
 
 /// What was heard.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "moved once, by value; a box would cost every ask an allocation"
-)]
 enum Heard<A> {
     Looked(Result<Answer<Vec<Option<Record>>>>),
     Told(Result<Told>, A),
@@ -191,14 +182,14 @@ impl<A> Waiting<A> {
 }
 
 impl<A: Send + 'static, R: Rule<A>> Course<A, R> {
-    fn new(key: &Key, guess: Guess, rule: R) -> Self {
+    fn new(key: Key, guess: Guess, rule: R) -> Self {
         let seen = match guess {
             Guess::Absent => Some(Seen::guessed(None)),
             Guess::Unchanged(record) => Some(Seen::guessed(Some(record))),
             Guess::Open => None,
         };
         Self {
-            key: key.clone(),
+            key,
             rule,
             seen,
             answered: None,
@@ -228,7 +219,7 @@ impl<A: Send + 'static, R: Rule<A>> Course<A, R> {
             return Ok(Next::Ask(Asking::Pause(pause)));
         }
         let Some(seen) = &self.seen else { return Ok(Next::Ask(Asking::Look(self.key.clone()))) };
-        let Ruling { answer, write } = (self.rule)(seen.record.as_ref(), seen.now);
+        let Ruling { answer, write } = (self.rule)(seen.record.as_deref(), seen.now);
         let Some(write) = write else {
             // What was only guessed has to be seen before it may be answered.
             let seen = self.seen.take().filter(|seen| seen.by == By::Store);
@@ -248,7 +239,7 @@ impl<A: Send + 'static, R: Rule<A>> Course<A, R> {
     fn hear(&mut self, heard: Heard<A>) -> Result<()> {
         match heard {
             Heard::Looked(Ok(Answer { now, value })) => {
-                self.see(value.into_iter().next().flatten(), now, Cost::RoundTrip)
+                self.see(value.into_iter().next().flatten().map(Arc::new), now, Cost::RoundTrip)
             }
             Heard::Told(Ok(Told { answer: Answer { now, value }, cost }), answer) => match value {
                 SwapReply::Swapped(record) => {
@@ -273,7 +264,7 @@ impl<A: Send + 'static, R: Rule<A>> Course<A, R> {
         }
     }
 
-    fn see(&mut self, record: Option<Record>, now: Timestamp, cost: Cost) -> Result<()> {
+    fn see(&mut self, record: Option<Arc<Record>>, now: Timestamp, cost: Cost) -> Result<()> {
         // A digest collision, or a store that mixed up its records, must never pass for the caller's own record.
         if record.as_ref().is_some_and(|record| record.key != self.key) {
             let key = &self.key;
@@ -287,7 +278,7 @@ impl<A: Send + 'static, R: Rule<A>> Course<A, R> {
 
 /// A record, and how it is known.
 struct Seen {
-    record: Option<Record>,
+    record: Option<Arc<Record>>,
     now: Timestamp,
     by: By,
     cost: Cost,
@@ -302,7 +293,7 @@ enum By {
 impl Seen {
     /// What the caller takes for granted. Its `now` is the last one it knows of: too early at worst, which lets
     /// nothing lapse that has not.
-    fn guessed(record: Option<Record>) -> Self {
+    fn guessed(record: Option<Arc<Record>>) -> Self {
         let now = record.as_ref().map_or(Timestamp::UNSTAMPED, |record| record.changed_at);
         Self { record, now, by: By::Guess, cost: Cost::Nothing }
     }

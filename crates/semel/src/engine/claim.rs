@@ -6,11 +6,12 @@ use tokio::time::Instant;
 
 use super::ask::{Claim, ProbeFn, Probed};
 use super::batch::Cost;
-use super::carry::{Carried, Carrying, Guess};
+use super::carry::{Carried, Carrying, Guess, let_go};
 use super::decision::{Busy, Decision, Held, Mismatch, RecordedOnce, Replay};
 use super::driven::spawn_if_possible;
 use super::permit::Permit;
 use super::semel::{Inner, Semel};
+use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::machine::claim::{self, Ask, Claimed, Probe, Recorded};
@@ -23,17 +24,17 @@ use crate::record::{PermitId, Record, Version};
 impl Semel {
     /// Asks to run. Exactly one of all callers of a key is told to.
     pub async fn claim(&self, claim: Claim) -> Result<Decision> {
-        let ask = claim.ask(&self.inner)?;
-        let (id, permit_id) = (ask.key.id(), ask.permit_id);
-        let decided = if claim.is_plain() {
-            self.claim_now(ask).await
+        let (permit_id, decided) = if claim.is_plain() {
+            let (permit_id, started) = self.start(claim.ask(&self.inner)?);
+            (permit_id, self.finish(started).await)
         } else {
+            let ask = claim.ask(&self.inner)?;
             // Out of line: waiting and probing need much more state than most claims should carry around.
-            Box::pin(self.claim_patiently(ask, &claim)).await
+            (ask.permit_id, Box::pin(self.claim_patiently(ask, &claim)).await)
         };
         match decided {
             Ok(decision) => {
-                tracing::debug!(key = %id.short(), decision = decision.word(), "semel: decided");
+                tracing::debug!(key = %claim.key.id().short(), decision = decision.word(), "semel: decided");
                 Ok(decision)
             }
             Err(error) => self.inner.without_store(&claim, permit_id, error),
@@ -56,37 +57,63 @@ impl Semel {
         // Whoever brings an outcome along has no use for a look at somebody else's.
         let ask = Ask { probe: Probe::None, ..claim.ask(&self.inner)? };
         let rule = move |found: Option<&Record>, now| claim::record_once(found, &ask, &outcome, now);
-        let carried = self.inner.carry(&claim.key, Guess::Absent, rule, drop).await?;
+        let carried = self.inner.carry(claim.key, Guess::Absent, rule, let_go).await?;
         self.inner.recorded(carried, started_at)
     }
 
     pub(super) async fn claim_now(&self, ask: Ask) -> Result<Decision> {
-        let started_at = Instant::now();
-        if let Some((record, now)) = self.inner.replays.get(&ask, started_at) {
-            self.inner.note_duplicate(&record, now);
-            self.inner.counters.replay.count();
-            return Ok(Decision::Replay(Replay::new(record)?));
+        let (_, started) = self.start(ask);
+        self.finish(started).await
+    }
+
+    /// Goes as far as can be gone at once. Not async: what an ask holds then never becomes part of a future.
+    fn start(&self, ask: Ask) -> (PermitId, Started) {
+        let (permit_id, started_at) = (ask.permit_id, Instant::now());
+        let started = match self.inner.replays.get(&ask, started_at) {
+            Some((record, now)) => Started::Known(record, now),
+            None => Started::Asked(self.inner.claim(ask), started_at),
+        };
+        (permit_id, started)
+    }
+
+    async fn finish(&self, started: Started) -> Result<Decision> {
+        match started {
+            Started::Known(record, now) => {
+                self.inner.note_duplicate(&record, now);
+                self.inner.counters.replay.count();
+                Ok(Decision::Replay(Replay::new(record)?))
+            }
+            Started::Asked(asked, started_at) => {
+                let carried = asked.await?;
+                observe::claim_took_since(started_at);
+                self.inner.decision(carried, started_at)
+            }
         }
-        let carried = self.inner.claim(ask).await?;
-        observe::claim_took(started_at.elapsed());
-        self.inner.decision(carried, started_at)
     }
 
     /// Claims with a probe.
     pub(super) async fn claim_probing(&self, ask: Ask, probe: &ProbeFn) -> Result<Decision> {
         let started_at = Instant::now();
         let carried = self.inner.claim_probing(&ask, probe).await?;
-        observe::claim_took(started_at.elapsed());
+        observe::claim_took_since(started_at);
         self.inner.decision(carried, started_at)
     }
 }
 
+/// A claim on its way.
+enum Started {
+    /// Its record was kept from before, and needs no store.
+    Known(Arc<Record>, Timestamp),
+    /// The store was asked, at this moment.
+    Asked(Carrying<Claimed>, Instant),
+}
+
 impl Inner {
     fn claim(self: &Arc<Self>, ask: Ask) -> Carrying<Claimed> {
-        let (key, unheard) = (ask.key.clone(), give_back(self, ask.permit_id));
+        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id));
         let rule = move |found: Option<&Record>, now| claim::claim(found, &ask, now);
         let span = tracing::debug_span!("semel.claim", key = %key.id().short());
-        span.in_scope(|| self.carry(&key, Guess::Absent, rule, unheard))
+        span.in_scope(|| self.carry(key, Guess::Absent, rule, unheard))
     }
 
     /// What an error means to a claim: a refusal, or, if the policy says so, a run without protection.
@@ -112,7 +139,7 @@ impl Inner {
         loop {
             let carried = self.claim_knowing(ask.clone(), found_out.take()).await?;
             let (Claimed::Look, Some(record)) = (carried.answer, &carried.record) else { return Ok(carried) };
-            let verdict = match probe(record.clone()).await {
+            let verdict = match probe(Record::clone(record)).await {
                 Probed::Landed(outcome) => Probe::Landed(outcome),
                 Probed::NotLanded => Probe::NotLanded,
                 Probed::CannotTell => Probe::CannotTell,
@@ -122,7 +149,7 @@ impl Inner {
     }
 
     fn claim_knowing(self: &Arc<Self>, ask: Ask, known: Option<(Version, Probe)>) -> Carrying<Claimed> {
-        let (key, unheard) = (ask.key.clone(), give_back(self, ask.permit_id));
+        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id));
         let guess = if known.is_some() { Guess::Open } else { Guess::Absent };
         let mut ask = ask;
         let rule = move |found: Option<&Record>, now| {
@@ -132,7 +159,7 @@ impl Inner {
             };
             claim::claim(found, &ask, now)
         };
-        self.carry(&key, guess, rule, unheard)
+        self.carry(key, guess, rule, unheard)
     }
 
     fn decision(self: &Arc<Self>, carried: Carried<Claimed>, started_at: Instant) -> Result<Decision> {
@@ -174,7 +201,7 @@ impl Inner {
                 self.counters.run.count();
                 let record = record.ok_or_else(no_record)?;
                 self.waiters.wake(&record.key.id());
-                return Ok(RecordedOnce::Recorded(record));
+                return Ok(RecordedOnce::Recorded(Arc::unwrap_or_clone(record)));
             }
             Recorded::Refused(refusal) => refusal,
         };
@@ -193,23 +220,20 @@ impl Inner {
         spawn_if_possible(async move {
             let rule =
                 move |found: Option<&Record>, now| settle::release(found, permit_id, "never started", now);
-            match inner.carry(&key, Guess::Open, rule, drop).await {
-                Ok(_) => inner.waiters.wake(&key.id()),
-                Err(error) => tracing::debug!(key = %key.id().short(), %error, "semel: the lease decides"),
+            let id = key.id();
+            match inner.carry(key, Guess::Open, rule, let_go).await {
+                Ok(_) => inner.waiters.wake(&id),
+                Err(error) => tracing::debug!(key = %id.short(), %error, "semel: the lease decides"),
             }
         });
     }
 }
 
 /// Whoever did not hear that it may run never started: what it was granted is given back at once.
-fn give_back(
-    inner: &Arc<Inner>,
-    permit_id: PermitId,
-) -> impl FnOnce(Carried<Claimed>) + Send + 'static + use<> {
-    let inner = Arc::clone(inner);
-    move |carried| {
+fn give_back(permit_id: PermitId) -> impl FnOnce(&Arc<Inner>, Carried<Claimed>) + Send + 'static {
+    move |inner, carried| {
         if let (Claimed::Run, Some(record)) = (carried.answer, carried.record) {
-            inner.disown(record.key, permit_id);
+            inner.disown(record.key.clone(), permit_id);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a caller is told. These are answers, not errors.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::permit::Permit;
@@ -42,6 +43,10 @@ impl Decision {
 
 /// What `record_once` is told.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "handed out once; a box would be in the way of whoever matches on it"
+)]
 #[must_use = "only Recorded means that this call's outcome is the one that counts"]
 pub enum RecordedOnce {
     /// The outcome is stored, and this call stored it.
@@ -59,12 +64,12 @@ pub enum RecordedOnce {
 /// The work is done.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    record: Record,
+    record: Arc<Record>,
     outcome: Outcome,
 }
 
 impl Replay {
-    pub(super) fn new(record: Record) -> Result<Self> {
+    pub(super) fn new(record: Arc<Record>) -> Result<Self> {
         match record.outcome() {
             Some(outcome) => Ok(Self { outcome: outcome.clone(), record }),
             None => Err(out_of_step(&record)),
@@ -90,21 +95,18 @@ impl Replay {
 /// Another caller runs.
 #[derive(Clone, Debug)]
 pub struct Busy {
-    record: Record,
-    owner: std::sync::Arc<str>,
+    record: Arc<Record>,
+    owner: Arc<str>,
     since: Timestamp,
     retry_after: Duration,
 }
 
 impl Busy {
-    pub(super) fn new(record: Record, retry_after: Duration) -> Result<Self> {
+    pub(super) fn new(record: Arc<Record>, retry_after: Duration) -> Result<Self> {
         match &record.state {
-            State::Running(running) => Ok(Self {
-                owner: std::sync::Arc::clone(&running.owner),
-                since: running.granted_at,
-                retry_after,
-                record,
-            }),
+            State::Running(running) => {
+                Ok(Self { owner: Arc::clone(&running.owner), since: running.granted_at, retry_after, record })
+            }
             State::Done(_) | State::Released(_) | State::Held(_) => Err(out_of_step(&record)),
         }
     }
@@ -133,7 +135,7 @@ impl Busy {
 /// Another request was made under this key.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
-    pub(super) record: Record,
+    pub(super) record: Arc<Record>,
 }
 
 impl Mismatch {
@@ -146,12 +148,12 @@ impl Mismatch {
 /// Nobody may run.
 #[derive(Clone, Debug)]
 pub struct Held {
-    record: Record,
+    record: Arc<Record>,
     reason: Box<str>,
 }
 
 impl Held {
-    pub(super) fn new(record: Record) -> Result<Self> {
+    pub(super) fn new(record: Arc<Record>) -> Result<Self> {
         match &record.state {
             State::Held(held) => Ok(Self { reason: held.reason.clone(), record }),
             State::Running(_) | State::Done(_) | State::Released(_) => Err(out_of_step(&record)),

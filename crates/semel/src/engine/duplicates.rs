@@ -11,12 +11,12 @@ use super::driven::spawn_if_possible;
 use super::semel::{Inner, Semel};
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::id_map::IdMap;
 use crate::key::RecordId;
 use crate::lock::lock;
 use crate::machine::amend;
 use crate::record::{Duplicates, Record};
 use crate::store::{Swap, SwapReply};
+use crate::stripe::Striped;
 
 /// How long counts are gathered before they are written.
 const GATHER: Duration = Duration::from_secs(2);
@@ -24,22 +24,38 @@ const GATHER: Duration = Duration::from_secs(2);
 const BATCH_RECORDS: usize = 1_024;
 /// How often a batch of counts is tried against other writers before it waits for the next round.
 const TRIES: usize = 8;
-const SHARDS: usize = 32;
+/// How many notes a stripe gathers before it looks whether they are of the same few records.
+const NOTES_MAX: usize = 65_536;
 
-#[derive(Default)]
+/// Notes in the order in which they came: adding one touches nothing but the end of a list, however many records there
+/// are. They are added up when they are taken, or when there are many of them.
 pub(super) struct Ledger {
-    shards: [Mutex<IdMap<Duplicates>>; SHARDS],
+    stripes: Striped<Mutex<Notes>>,
     writer_runs: AtomicBool,
+}
+
+struct Notes {
+    seen: Counts,
+    /// How many there may be before they are added up.
+    most: usize,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        let notes = || Mutex::new(Notes { seen: Counts::new(), most: NOTES_MAX });
+        Self { stripes: Striped::new(notes), writer_runs: AtomicBool::new(false) }
+    }
 }
 
 impl Ledger {
     fn add(&self, id: RecordId, seen: Duplicates) {
-        let [first, ..] = *id.as_bytes();
-        let Some(shard) = self.shards.get(usize::from(first) % SHARDS) else { return };
-        let mut shard = lock(shard);
-        let known = shard.entry(id).or_default();
-        known.count = known.count.saturating_add(seen.count);
-        known.last_seen_at = known.last_seen_at.max(seen.last_seen_at);
+        let mut notes = lock(self.stripes.mine());
+        notes.seen.push((id, seen));
+        if notes.seen.len() >= notes.most {
+            add_up(&mut notes.seen);
+            // If that helped little, the next time must be far enough away to be worth it.
+            notes.most = notes.seen.len().saturating_mul(4).max(NOTES_MAX);
+        }
     }
 
     fn add_all(&self, counts: Counts) {
@@ -50,15 +66,31 @@ impl Ledger {
 
     /// What was gathered, in the order of ids: stores that lock records then meet each other in one order.
     fn take(&self) -> Counts {
-        let mut counts: Counts =
-            self.shards.iter().flat_map(|shard| std::mem::take(&mut *lock(shard))).collect();
-        counts.sort_unstable_by_key(|(id, _)| *id);
+        let mut counts = Counts::new();
+        for notes in self.stripes.all() {
+            counts.append(&mut std::mem::take(&mut lock(notes).seen));
+        }
+        add_up(&mut counts);
         counts
     }
 
     fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| lock(shard).is_empty())
+        self.stripes.all().all(|notes| lock(notes).seen.is_empty())
     }
+}
+
+/// Puts the notes in the order of ids, one a record.
+fn add_up(counts: &mut Counts) {
+    let first_bytes = |id: &RecordId| id.as_bytes().first_chunk().copied().map_or(0, u64::from_be_bytes);
+    counts.sort_unstable_by(|(a, _), (b, _)| first_bytes(a).cmp(&first_bytes(b)).then_with(|| a.cmp(b)));
+    counts.dedup_by(|(id, more), (known, seen)| {
+        let same = id == known;
+        if same {
+            seen.count = seen.count.saturating_add(more.count);
+            seen.last_seen_at = seen.last_seen_at.max(more.last_seen_at);
+        }
+        same
+    });
 }
 
 impl Semel {

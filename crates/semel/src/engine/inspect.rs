@@ -1,6 +1,6 @@
 //! For people and tools: look at records, settle what is held, sweep by hand.
 
-use super::carry::Guess;
+use super::carry::{Guess, let_go};
 use super::driven::until_heard;
 use super::semel::Semel;
 use crate::error::Result;
@@ -29,7 +29,7 @@ impl Semel {
     pub async fn resolve(&self, key: &Key, resolution: Resolution) -> Result<Resolved> {
         let permit_id = self.inner.mint();
         let rule = move |found: Option<&Record>, now| settle::resolve(found, permit_id, &resolution, now);
-        let carried = self.inner.carry(key, Guess::Open, rule, drop).await?;
+        let carried = self.inner.carry(key.clone(), Guess::Open, rule, let_go).await?;
         self.inner.waiters.wake(&key.id());
         Ok(carried.answer)
     }

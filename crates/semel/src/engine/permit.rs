@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::batch::Cost;
-use super::carry::{Carried, Guess, Rule};
+use super::carry::{Carried, Guess, Rule, let_go};
 use super::semel::Inner;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Key, length_prefixed};
@@ -38,7 +38,7 @@ struct Shared {
     lease: Duration,
     protection: Protection,
     /// The record as this permit last wrote it: what settles in one round trip.
-    known: Mutex<Option<Record>>,
+    known: Mutex<Option<Arc<Record>>>,
     /// Until when the lease is good at least, on this machine's monotonic clock.
     good_until: Mutex<Instant>,
     lost: AtomicBool,
@@ -54,7 +54,7 @@ enum Protection {
 impl Permit {
     /// The permit that `record` grants. Its deadline starts when the claim was sent, not when it was heard: a slow
     /// reply must shorten the lease, never stretch it.
-    pub(super) fn granted(inner: &Arc<Inner>, record: Record, sent_at: Instant) -> Result<Self> {
+    pub(super) fn granted(inner: &Arc<Inner>, record: Arc<Record>, sent_at: Instant) -> Result<Self> {
         let State::Running(running) = &record.state else {
             return Err(Error::new(
                 ErrorKind::Corrupt,
@@ -141,7 +141,7 @@ impl Permit {
         let carried = self
             .ask("complete", move |found: Option<&Record>, now| settle::complete(found, proof, &outcome, now))
             .await?;
-        observe::settle_took(started_at.elapsed());
+        observe::settle_took_since(started_at);
         match carried.answer {
             Completed::Done => {
                 let inner = &self.shared.inner;
@@ -254,7 +254,7 @@ impl Permit {
         let shared = &self.shared;
         let guess = lock(&shared.known).clone().map_or(Guess::Open, Guess::Unchanged);
         let span = tracing::debug_span!("semel.settle", what, key = %shared.key.id().short());
-        let carried = span.in_scope(|| shared.inner.carry(&shared.key, guess, rule, drop)).await?;
+        let carried = span.in_scope(|| shared.inner.carry(shared.key.clone(), guess, rule, let_go)).await?;
         lock(&shared.known).clone_from(&carried.record);
         Ok(carried)
     }

@@ -1,7 +1,8 @@
 //! Done records kept in memory: they cannot change before their retention ends, so replaying one asks no store.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -21,6 +22,8 @@ pub(super) struct Replays {
     shards: [Mutex<Shard>; SHARDS],
     records_max: usize,
     bytes_max: usize,
+    /// Lets a claim see without a lock that nothing was ever kept, as over a store that answers at once.
+    is_used: AtomicBool,
 }
 
 #[derive(Default)]
@@ -31,7 +34,7 @@ struct Shard {
 }
 
 struct Known {
-    record: Record,
+    record: Arc<Record>,
     store_now: Timestamp,
     /// When the store was asked: its `store_now` was not before this, so counting on from here can only let the
     /// retention end early.
@@ -44,12 +47,13 @@ impl Replays {
             shards: Default::default(),
             records_max: records_max.div_ceil(SHARDS),
             bytes_max: bytes_max.div_ceil(SHARDS),
+            is_used: AtomicBool::new(false),
         }
     }
 
     /// The record and the store's present time, if the machine would replay it without a write.
-    pub(super) fn get(&self, ask: &Ask, at: Instant) -> Option<(Record, Timestamp)> {
-        if self.records_max == 0 {
+    pub(super) fn get(&self, ask: &Ask, at: Instant) -> Option<(Arc<Record>, Timestamp)> {
+        if !self.is_used.load(Ordering::Acquire) {
             return None;
         }
         let id = ask.key.id();
@@ -60,7 +64,7 @@ impl Replays {
         let now = known.store_now.plus(went_by);
         match claim(Some(&known.record), ask, now) {
             Ruling { answer: Claimed::Replay, write: None } if known.record.key == ask.key => {
-                Some((known.record.clone(), now))
+                Some((Arc::clone(&known.record), now))
             }
             // Past its retention: whatever the store says now, this is no longer it.
             Ruling { answer: Claimed::Run, .. } => {
@@ -72,13 +76,14 @@ impl Replays {
     }
 
     /// Keeps a done record that the store handed out at `store_now`, asked at `asked_at`.
-    pub(super) fn keep(&self, record: &Record, store_now: Timestamp, asked_at: Instant) {
+    pub(super) fn keep(&self, record: &Arc<Record>, store_now: Timestamp, asked_at: Instant) {
         let id = record.key.id();
         let bytes = size(record);
         if self.records_max == 0 || record.outcome().is_none() || bytes > self.bytes_max {
             return;
         }
         let Some(shard) = self.shard(&id) else { return };
+        self.is_used.store(true, Ordering::Release);
         let mut shard = lock(shard);
         shard.forget(&id);
         while shard.known.len() >= self.records_max || shard.bytes.saturating_add(bytes) > self.bytes_max {
@@ -87,7 +92,7 @@ impl Replays {
         }
         shard.bytes = shard.bytes.saturating_add(bytes);
         shard.oldest_first.push_back(id);
-        shard.known.insert(id, Known { record: record.clone(), store_now, asked_at });
+        shard.known.insert(id, Known { record: Arc::clone(record), store_now, asked_at });
         // Ids of records that were forgotten out of turn stay queued until they come up; not for ever.
         if shard.oldest_first.len() > self.records_max.saturating_mul(2) {
             let Shard { known, oldest_first, .. } = &mut *shard;
@@ -110,5 +115,9 @@ impl Shard {
 }
 
 fn size(record: &Record) -> usize {
-    record.outcome().map_or(0, |outcome| outcome.bytes().len()).saturating_add(size_of::<Known>())
+    record
+        .outcome()
+        .map_or(0, |outcome| outcome.bytes().len())
+        .saturating_add(size_of::<Known>())
+        .saturating_add(size_of::<Record>())
 }

@@ -12,6 +12,7 @@ use crate::observe::{Counters, Stats};
 use crate::policy::Policy;
 use crate::record::PermitId;
 use crate::store::Store;
+use crate::stripe::Striped;
 
 /// Makes work happen once. Cheap to clone: all clones share one store and one set of counters.
 ///
@@ -27,7 +28,8 @@ pub(super) struct Inner {
     pub(super) store: Arc<dyn Store>,
     pub(super) batcher: Arc<Batcher>,
     pub(super) policy: Policy,
-    pub(super) owner: Arc<str>,
+    /// The same text for each stripe: every claim takes a share of it, and counts that in.
+    pub(super) owner: Striped<Arc<str>>,
     pub(super) duplicates: Ledger,
     pub(super) replays: Replays,
     pub(super) waiters: Waiters,
@@ -66,7 +68,7 @@ impl Inner {
 impl fmt::Debug for Semel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Semel")
-            .field("owner", &self.inner.owner)
+            .field("owner", self.inner.owner.mine())
             .field("policy", &self.inner.policy)
             .finish_non_exhaustive()
     }

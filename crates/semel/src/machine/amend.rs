@@ -33,7 +33,7 @@ pub fn step(
     }
     let mut running: Running = running.clone();
     running.steps.push(step.clone());
-    Ruling::write(Stepped::Stored, Record { state: State::Running(running), ..record.clone() }, now)
+    Ruling::write(Stepped::Stored, record.in_state(State::Running(running)), now)
 }
 
 /// Adds duplicates that were gathered in a process. A record that is gone has nothing to count them on.

@@ -154,7 +154,7 @@ fn mismatch(record: &Record, other: Fingerprint, now: Timestamp) -> Ruling<Claim
 fn claim_running(record: &Record, running: &Running, ask: &Ask, now: Timestamp) -> Ruling<Claimed> {
     if running.permit_id == ask.permit_id {
         let renewed = Running { leased_at: Timestamp::UNSTAMPED, lease: ask.lease, ..running.clone() };
-        return Ruling::write(Claimed::Run, Record { state: State::Running(renewed), ..record.clone() }, now);
+        return Ruling::write(Claimed::Run, record.in_state(State::Running(renewed)), now);
     }
     if ask.reentry == Reentry::Allowed && running.owner == ask.owner {
         return Ruling::write(Claimed::Run, next_attempt(record, ask), now);
@@ -210,11 +210,10 @@ fn next_attempt(record: &Record, ask: &Ask) -> Record {
     let steps = if same_request { record.steps().to_vec() } else { Vec::new() };
     Record {
         fingerprint: ask.fingerprint.or(record.fingerprint),
-        state: State::Running(running(ask, steps)),
         attempt: record.attempt.saturating_add(1),
         lapse: ask.lapse,
         retention: ask.retention,
-        ..record.clone()
+        ..record.in_state(State::Running(running(ask, steps)))
     }
 }
 
@@ -232,7 +231,7 @@ fn running(ask: &Ask, steps: Vec<Step>) -> Running {
 
 fn hold(record: &Record, reason: &str, now: Timestamp) -> Ruling<Claimed> {
     let held = Held { held_at: Timestamp::UNSTAMPED, reason: reason.into(), steps: record.steps().to_vec() };
-    Ruling::write(Claimed::Held, Record { state: State::Held(held), ..record.clone() }, now)
+    Ruling::write(Claimed::Held, record.in_state(State::Held(held)), now)
 }
 
 /// The record as done, under the fence of the run that it had.
@@ -242,5 +241,5 @@ pub(super) fn done(record: &Record, permit_id: PermitId, outcome: Outcome) -> Re
         State::Done(_) | State::Released(_) | State::Held(_) => Version::UNSTAMPED,
     };
     let done = Done { permit_id, fence, settled_at: Timestamp::UNSTAMPED, outcome };
-    Record { state: State::Done(done), ..record.clone() }
+    record.in_state(State::Done(done))
 }

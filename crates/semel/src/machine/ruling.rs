@@ -26,8 +26,13 @@ impl<A> Ruling<A> {
         Self { answer, write: None }
     }
 
+    /// Small enough to be inlined: the record is then built where it stays, instead of being moved there.
+    #[inline]
     pub(super) fn write(answer: A, next: Record, now: Timestamp) -> Self {
-        let next = Draft::new(next);
+        Self::write_draft(answer, Draft::new(next), now)
+    }
+
+    fn write_draft(answer: A, next: Draft, now: Timestamp) -> Self {
         let keep = next.keep(now);
         Self { answer, write: Some(Write { next, keep }) }
     }

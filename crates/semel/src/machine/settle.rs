@@ -130,7 +130,7 @@ pub fn renew(
         return Ruling::unchanged(Renewed::Lost);
     };
     let renewed = Running { leased_at: Timestamp::UNSTAMPED, lease, ..running.clone() };
-    Ruling::write(Renewed::Renewed, Record { state: State::Running(renewed), ..record.clone() }, now)
+    Ruling::write(Renewed::Renewed, record.in_state(State::Running(renewed)), now)
 }
 
 /// Decides what becomes of a held record. `permit_id` is minted by whoever resolves.
@@ -171,5 +171,5 @@ pub(super) fn runs_under(record: &Record, permit: Proof) -> Option<&Running> {
 fn released(record: &Record, reason: &str) -> Record {
     let released =
         Released { settled_at: Timestamp::UNSTAMPED, reason: reason.into(), steps: record.steps().to_vec() };
-    Record { state: State::Released(released), ..record.clone() }
+    record.in_state(State::Released(released))
 }

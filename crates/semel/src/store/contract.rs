@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use super::scan::{Page, Scan};
 use crate::clock::Timestamp;
@@ -70,9 +71,9 @@ impl Swap {
 #[derive(Clone, Debug)]
 pub enum SwapReply {
     /// The record as it is now stored.
-    Swapped(Record),
+    Swapped(Arc<Record>),
     /// Nothing changed: this record, or none, was found instead of the expected one.
-    Stale(Option<Record>),
+    Stale(Option<Arc<Record>>),
     /// Nothing changed: the store is at its bound and takes no new record. Never the answer to a swap
     /// of a record that is there.
     Full,

@@ -136,8 +136,8 @@ impl Packed {
     pub(super) fn unpack(&self, lent: Option<&Key>) -> Result<Record> {
         let payload = self.0.get(HEAD_BYTES..).unwrap_or_default();
         codec::decode_payload(payload, |text| match lent {
-            Some(key) if key.text() == text => Ok(key.clone()),
-            _ => Ok(Key::trusted(RecordId::from_bytes(*self.id_bytes()), text)),
+            Some(key) if key.text().as_bytes() == text => Ok(key.clone()),
+            _ => Ok(Key::trusted(RecordId::from_bytes(*self.id_bytes()), codec::text(text)?)),
         })
     }
 

@@ -143,35 +143,44 @@ impl MemoryStore {
         self.shards.get(index).map(lock)
     }
 
-    fn swap_one(&self, swap: Swap) -> Result<SwapReply> {
+    /// What became of the swap, and when.
+    fn swap_one(&self, swap: Swap) -> Result<(SwapReply, Timestamp)> {
         let id = swap.id();
         let index = shard_of(&id);
+        let mut now = self.epoch;
         for _ in 0..=TRIES_AT_BOUND {
             let Some(mut shard) = self.shard(index) else { break };
-            let now = self.clock.now();
+            now = self.clock.now();
             let found = shard.get(&id, now);
             if found.map(Packed::version) != swap.expected {
-                let found = found.map(|packed| packed.unpack(Some(swap.next.key()))).transpose()?;
-                return Ok(SwapReply::Stale(found));
+                let Some(packed) = found else { return Ok((SwapReply::Stale(None), now)) };
+                let record = packed.unpack(Some(swap.next.key()))?;
+                return Ok((SwapReply::Stale(Some(Arc::new(record))), now));
             }
             if found.is_some() {
-                return Ok(SwapReply::Swapped(self.write(&mut shard, swap, None, now)));
+                return Ok((SwapReply::Swapped(self.write(&mut shard, swap, None, now)), now));
             }
             let taken = Packed::cost_bytes_at_most(&swap.next);
             if self.room.take(taken) {
-                return Ok(SwapReply::Swapped(self.write(&mut shard, swap, Some(taken), now)));
+                return Ok((SwapReply::Swapped(self.write(&mut shard, swap, Some(taken), now)), now));
             }
             drop(shard);
             if !self.make_room() {
                 break;
             }
         }
-        Ok(SwapReply::Full)
+        Ok((SwapReply::Full, now))
     }
 
     /// Stamps and keeps the record, and accounts for what it costs and what it replaces. A record that is new
     /// comes with the bytes that were taken for it.
-    fn write(&self, shard: &mut Shard, swap: Swap, taken_bytes: Option<usize>, now: Timestamp) -> Record {
+    fn write(
+        &self,
+        shard: &mut Shard,
+        swap: Swap,
+        taken_bytes: Option<usize>,
+        now: Timestamp,
+    ) -> Arc<Record> {
         let index = shard_of(&swap.id());
         let version = shard.next_version(index, SHARDS);
         let record = swap.next.stamp(version, now);
@@ -286,17 +295,28 @@ impl MemoryStore {
         shard.get(id, self.clock.now()).map(|packed| packed.unpack(None)).transpose()
     }
 
-    /// An answer that is ready: nothing in a process has to be waited for. `now` is read last, so it is never
-    /// before a moment that the answer speaks of.
+    fn swap_all(&self, batch: Vec<Swap>) -> Result<Answer<Vec<SwapReply>>> {
+        let mut replies = Vec::with_capacity(batch.len());
+        let mut latest = None;
+        for swap in batch {
+            let (reply, now) = self.swap_one(swap)?;
+            replies.push(reply);
+            latest = Some(now);
+        }
+        // The last read is not before any other, and each was made under the lock of the record it speaks of.
+        Ok(Answer { now: latest.unwrap_or_else(|| self.clock.now()), value: replies })
+    }
+
+    /// An answer with the present moment. That is read last, so it is never before one that the answer speaks of.
     fn answer<T: Send + 'static>(&self, value: Result<T>) -> Reply<T> {
         let now = self.clock.now();
-        Box::pin(std::future::ready(value.map(|value| Answer { now, value })))
+        ready(value.map(|value| Answer { now, value }))
     }
 }
 
 impl Store for MemoryStore {
     fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
-        self.answer(batch.into_iter().map(|swap| self.swap_one(swap)).collect())
+        ready(self.swap_all(batch))
     }
 
     fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
@@ -310,6 +330,11 @@ impl Store for MemoryStore {
     fn scan(&self, scan: Scan) -> Reply<Page> {
         self.answer(self.scan_now(&scan))
     }
+}
+
+/// An answer that is there: nothing in a process has to be waited for.
+fn ready<T: Send + 'static>(answer: Result<Answer<T>>) -> Reply<T> {
+    Box::pin(std::future::ready(answer))
 }
 
 /// Shards follow the order of ids, so that a walk through them is in that order.

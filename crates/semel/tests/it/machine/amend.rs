@@ -64,7 +64,7 @@ fn steps_are_stored_in_the_order_in_which_they_were_finished() {
     for name in ["ship", "thank", "ship"] {
         let finished = Step { name: name.into(), value: Arc::from(*b"") };
         if let Some(write) = step(Some(&found), MINE, &finished, now.now()).write {
-            found = write.next.stamp(NEXT_VERSION, stamped_at(now));
+            found = Record::clone(&write.next.stamp(NEXT_VERSION, stamped_at(now)));
         }
     }
     let names: Vec<_> = found.steps().iter().map(|step| &*step.name).collect();
@@ -123,7 +123,7 @@ fn only_the_first_eight_distinct_fingerprints_are_kept_and_all_are_counted() {
             let other = Fingerprint::from_bytes([100 + number / 2; 32]);
             ask.fingerprint = Some(other);
             let write = claim(Some(&now), &ask, moment.now()).write.unwrap();
-            now = write.next.stamp(NEXT_VERSION, stamped_at(moment));
+            now = Record::clone(&write.next.stamp(NEXT_VERSION, stamped_at(moment)));
             let kept = usize::from(number / 2 + 1).min(MISMATCHED_FINGERPRINTS_MAX);
             assert_eq!(now.mismatches.count, u64::from(number) + 1);
             let expected: Vec<_> = (100..).map(|n| Fingerprint::from_bytes([n; 32])).take(kept).collect();

@@ -158,7 +158,7 @@ where
     assert_eq!(write.keep, keep, "{case:?}");
     assert_eq!(*write.next.key(), next.key, "{case:?}");
     assert_eq!(stamped_by_a_server(write.next.unstamped(), moment), next, "{case:?}");
-    assert_eq!(write.next.stamp(NEXT_VERSION, stamped_at(moment)), next, "{case:?}");
+    assert_eq!(*write.next.stamp(NEXT_VERSION, stamped_at(moment)), next, "{case:?}");
 }
 
 /// What a store does that stamps with its own code: it sets what is zero.
