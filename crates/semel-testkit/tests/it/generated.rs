@@ -8,7 +8,7 @@ use semel::machine::settle::Resolution;
 use semel::record::PermitId;
 use semel::store::{MemoryStore, Store};
 use semel::{Key, Lapse, Outcome};
-use semel_testkit::history::{Asked, Event, Recorder, Told, Verdict, check};
+use semel_testkit::history::{Asked, Event, Recorder, Told, Verdict, check, check_within};
 use semel_testkit::saboteur::saboteurs;
 use semel_testkit::{ManualClock, sample};
 
@@ -109,13 +109,22 @@ async fn a_thousand_answers_of_the_memory_store_are_linearizable() {
     assert_linearizable(&events);
 }
 
+/// A lost reply may have taken at any later moment, or never, so some histories with many of them cannot be decided in
+/// reasonable time. One that can be must come up soon, and none may be a violation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_memory_store_stays_linearizable_when_replies_are_lost() {
-    let mut events = memory_history().await;
-    for event in events.iter_mut().step_by(37) {
-        (event.answer, event.now) = (None, None);
+    for _ in 0..20 {
+        let mut events = memory_history().await;
+        for event in events.iter_mut().step_by(37) {
+            (event.answer, event.now) = (None, None);
+        }
+        match check_within(&events, 5_000) {
+            Verdict::Linearizable { .. } => return,
+            Verdict::Violation { explanation, .. } => panic!("{explanation}"),
+            Verdict::Undecided { .. } => {}
+        }
     }
-    assert_linearizable(&events);
+    panic!("none of twenty histories could be decided");
 }
 
 /// What a caller far from the store knows: the answer, its fence and its outcome, and not when it was decided.

@@ -37,7 +37,7 @@ async fn what_the_memory_store_hands_back_is_what_it_was_given() {
         .collect();
     let drafts: Vec<_> = batch.iter().map(|swap| swap.next.clone()).collect();
     let loaded = |reply: &SwapReply| match reply {
-        SwapReply::Swapped(record) => record.clone(),
+        SwapReply::Swapped(record) => Record::clone(record),
         SwapReply::Stale(_) | SwapReply::Full => panic!("{reply:?}"),
     };
     let answer = store.swap(batch).await.unwrap();
@@ -45,7 +45,7 @@ async fn what_the_memory_store_hands_back_is_what_it_was_given() {
     let expected: Vec<Record> = drafts
         .into_iter()
         .zip(&swapped)
-        .map(|(draft, stored)| draft.stamp(stored.version, stored.changed_at))
+        .map(|(draft, stored)| Record::clone(&draft.stamp(stored.version, stored.changed_at)))
         .collect();
     assert_eq!(swapped, expected);
     let kept = store.load(vec![run.key.id(), done.key.id()]).await.unwrap().value;

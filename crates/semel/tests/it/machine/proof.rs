@@ -1,5 +1,6 @@
 //! A permit is its id and its fence: a run under the same id that was granted anew is another run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use semel::clock::Timestamp;
@@ -13,7 +14,7 @@ use semel_testkit::sample;
 const NOW: Timestamp = Timestamp::from_micros(1_000);
 
 /// A record that a claim made at this version, and again at a later one, after the first was swept.
-fn lives() -> (Record, Record, Proof) {
+fn lives() -> (Arc<Record>, Arc<Record>, Proof) {
     let ask = sample::ask(&Key::new("op", "n").unwrap());
     let life = |version| claim(None, &ask, NOW).write.unwrap().next.stamp(Version::new(version), NOW);
     (life(7), life(9), Proof { permit_id: ask.permit_id, fence: Some(Version::new(7)) })

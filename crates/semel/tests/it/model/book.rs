@@ -1,6 +1,7 @@
 //! The real machine behind page numbers: each distinct question is asked once, since it is pure.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use semel::clock::Timestamp;
@@ -149,7 +150,7 @@ impl Book {
             return (*known, sweep_at);
         }
         let record = next.stamp(Version::new(u64::from(version)), moment(now));
-        let page = self.record_page(record);
+        let page = self.record_page(Arc::unwrap_or_clone(record));
         self.stamps.insert((draft, version, now), page);
         (page, sweep_at)
     }
