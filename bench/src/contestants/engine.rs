@@ -41,4 +41,9 @@ impl Contestant for Engine {
         };
         Ok(replay.outcome().bytes().len())
     }
+
+    /// Writes the counts of duplicates, as the engine would do by itself two seconds later.
+    async fn catch_up(&self) -> Result<()> {
+        Ok(self.semel.flush().await?)
+    }
 }

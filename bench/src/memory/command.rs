@@ -17,7 +17,7 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
     let windows = (CONTESTANTS.len() * THREADS.len()) as u64 * settings.rounds;
     let bar = progress(windows + 3 + settings.rounds);
     bar.set_message("cycles and replays");
-    let rates = rounds::measure(settings, || bar.inc(1))?;
+    let (rates, counts_ns) = rounds::measure(settings, || bar.inc(1))?;
     bar.set_message("bytes a record");
     let footprints = footprint::measure(settings.keys, || bar.inc(1))?;
     bar.set_message("latency at the bound");
@@ -29,6 +29,7 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
         facts: Facts::of_this_machine(),
         settings: settings.clone(),
         rates,
+        counts_ns,
         footprints,
         bound,
         bars,

@@ -11,6 +11,8 @@ pub(crate) struct Results {
     pub(crate) facts: Facts,
     pub(crate) settings: Settings,
     pub(crate) rates: Vec<Rate>,
+    /// Processor time, a replay, of writing the engine's counts of duplicates later.
+    pub(crate) counts_ns: f64,
     pub(crate) footprints: Vec<Footprint>,
     pub(crate) bound: Vec<BoundCase>,
     pub(crate) bars: Vec<Bar>,

@@ -38,24 +38,38 @@ struct Speed {
 }
 
 /// Measures all rounds; `step` is called after each contestant of each.
-pub(super) fn measure(settings: &Settings, step: impl Fn()) -> Result<Vec<Rate>> {
+pub(super) fn measure(settings: &Settings, step: impl Fn()) -> Result<(Vec<Rate>, f64)> {
     let mut samples = Vec::new();
+    let mut counts_ns = Vec::new();
     for round in 0..settings.rounds {
         for threads in THREADS {
             // Another one starts each round: whoever comes first finds the memory in another state.
             let first = usize::try_from(round)? % CONTESTANTS.len();
             for contestant in CONTESTANTS.into_iter().cycle().skip(first).take(CONTESTANTS.len()) {
-                for (work, speed) in windows(contestant, threads, settings)? {
+                let windows = windows(contestant, threads, settings)?;
+                for (work, speed) in [(Work::Replays, windows.replays), (Work::Cycles, windows.cycles)] {
                     samples.push(Sample { round, contestant, threads, work, speed });
+                }
+                if contestant == ENGINE {
+                    counts_ns.push(windows.counts.cpu_ns);
                 }
                 step();
             }
         }
     }
-    Ok(summary(&samples))
+    Ok((summary(&samples), median(&counts_ns)))
 }
 
-fn windows(contestant: &str, threads: usize, settings: &Settings) -> Result<[(Work, Speed); 2]> {
+/// The windows of one contestant, one after the other.
+struct Windows {
+    replays: Speed,
+    /// What the replays left for later, done before anything else is measured: it must not fall into a window that
+    /// it does not belong to.
+    counts: Speed,
+    cycles: Speed,
+}
+
+fn windows(contestant: &str, threads: usize, settings: &Settings) -> Result<Windows> {
     match contestant {
         ENGINE => windows_of(Engine::new(roomy()), threads, settings),
         STORE => windows_of(StoreAlone::new(), threads, settings),
@@ -65,11 +79,7 @@ fn windows(contestant: &str, threads: usize, settings: &Settings) -> Result<[(Wo
 }
 
 /// Loads the contestant, then measures replays at that size, and cycles from there on.
-fn windows_of<C: Contestant>(
-    contestant: C,
-    threads: usize,
-    settings: &Settings,
-) -> Result<[(Work, Speed); 2]> {
+fn windows_of<C: Contestant>(contestant: C, threads: usize, settings: &Settings) -> Result<Windows> {
     let runtime = runtime(threads)?;
     let contestant = Arc::new(contestant);
     let (keys, window) = (settings.keys, settings.window);
@@ -81,12 +91,13 @@ fn windows_of<C: Contestant>(
             contestant.replay(inputs::scattered(turn, keys)).await.map(drop)
         }))
     })?;
+    let counts = timed(window, || runtime.block_on(contestant.catch_up()))?;
     let cycles = timed(window, || {
         runtime.block_on(each(&contestant, threads, window, move |contestant, turn| async move {
             contestant.cycle(keys + turn).await
         }))
     })?;
-    Ok([(Work::Replays, replays), (Work::Cycles, cycles)])
+    Ok(Windows { replays, counts, cycles })
 }
 
 /// Tokio's threaded runtime, since that is where applications call from.
