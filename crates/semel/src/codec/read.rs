@@ -207,9 +207,10 @@ impl<'a> Reader<'a> {
         self.long_number()
     }
 
+    /// A number of more than one byte.
     fn long_number(&mut self) -> Result<u64> {
-        let (mut number, mut shift): (u64, u32) = (0, 0);
-        while shift < u64::BITS {
+        let mut number: u64 = 0;
+        for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
             let placed = bits << shift;
@@ -218,9 +219,8 @@ impl<'a> Reader<'a> {
             }
             number |= placed;
             if byte & 0x80 == 0 {
-                return if byte == 0 && shift > 0 { Err(corrupt("has a padded number")) } else { Ok(number) };
+                return if byte == 0 { Err(corrupt("has a padded number")) } else { Ok(number) };
             }
-            shift = shift.saturating_add(7);
         }
         Err(corrupt("has a number that is too large"))
     }
