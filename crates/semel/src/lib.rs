@@ -51,6 +51,7 @@
 //! - [`record`]: what a store keeps for one key; `key`, `fingerprint`, `outcome`: its parts.
 //! - `policy`: what a caller may choose. [`clock`]: time as stores see it. `error`: what may be done now.
 //! - [`codec`]: records as bytes, for ever. `observe`: counters and histograms.
+//! - `id_map`, `stripe`, `lock`: a map by id, values that many threads write, locks that outlive a panic.
 
 pub mod clock;
 pub mod codec;
