@@ -65,12 +65,13 @@ pub(crate) fn docs() -> Result<()> {
     cargo(doc).env("RUSTDOCFLAGS", "-D warnings").show()
 }
 
-/// Licences, bans and advisories of the dependencies.
+/// Licences, bans and sources of the dependencies. Advisories come from the network and change by the day:
+/// `cargo deny check advisories` is for a person, not for a build that must pass tomorrow as it does today.
 pub(crate) fn dependencies() -> Result<()> {
     let because = "cargo-deny is not installed (cargo install cargo-deny --locked)";
     if Missing::Skip.unless(needs::has_cargo_tool("deny"), "dependencies", because)? {
         started("dependencies");
-        cargo(["deny", "check"]).show()?;
+        cargo(["deny", "check", "bans", "licenses", "sources"]).show()?;
     }
     Ok(())
 }
