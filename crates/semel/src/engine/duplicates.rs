@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::driven::spawn_if_possible;
+use super::driven::{spawn_if_possible, until_heard};
 use super::semel::{Inner, Semel};
 use crate::clock::Timestamp;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
+use crate::id_map::IdMap;
 use crate::key::RecordId;
 use crate::lock::lock;
 use crate::machine::amend;
@@ -24,85 +25,81 @@ const GATHER: Duration = Duration::from_secs(2);
 const BATCH_RECORDS: usize = 1_024;
 /// How often a batch of counts is tried against other writers before it waits for the next round.
 const TRIES: usize = 8;
-/// How many notes a stripe gathers before it looks whether they are of the same few records.
-const NOTES_MAX: usize = 65_536;
+/// How many notes a thread gathers before they are added up: few enough that whoever adds the last one hardly notices.
+const NOTES_MAX: usize = 1_024;
+const SHARDS: usize = 32;
 
-/// Notes in the order in which they came: adding one touches nothing but the end of a list, however many records there
-/// are. They are added up when they are taken, or when there are many of them.
+/// Notes are appended to their thread's own list, which touches nothing but its end, and added up by record when it is
+/// full or when counts are written.
 pub(super) struct Ledger {
-    stripes: Striped<Mutex<Notes>>,
+    notes: Striped<Mutex<Counts>>,
+    sums: [Mutex<IdMap<Duplicates>>; SHARDS],
     writer_runs: AtomicBool,
-}
-
-struct Notes {
-    seen: Counts,
-    /// How many there may be before they are added up.
-    most: usize,
 }
 
 impl Default for Ledger {
     fn default() -> Self {
-        let notes = || Mutex::new(Notes { seen: Counts::new(), most: NOTES_MAX });
-        Self { stripes: Striped::new(notes), writer_runs: AtomicBool::new(false) }
+        Self { notes: Striped::default(), sums: Default::default(), writer_runs: AtomicBool::new(false) }
     }
 }
 
 impl Ledger {
-    fn add(&self, id: RecordId, seen: Duplicates) {
-        let mut notes = lock(self.stripes.mine());
-        notes.seen.push((id, seen));
-        if notes.seen.len() >= notes.most {
-            add_up(&mut notes.seen);
-            // If that helped little, the next time must be far enough away to be worth it.
-            notes.most = notes.seen.len().saturating_mul(4).max(NOTES_MAX);
-        }
+    fn note(&self, id: RecordId, seen: Duplicates) {
+        let full = {
+            let mut notes = lock(self.notes.mine());
+            notes.push((id, seen));
+            if notes.len() < NOTES_MAX {
+                return;
+            }
+            std::mem::replace(&mut *notes, Vec::with_capacity(NOTES_MAX))
+        };
+        self.add_up(full);
     }
 
-    fn add_all(&self, counts: Counts) {
+    fn add_up(&self, counts: Counts) {
         for (id, seen) in counts {
-            self.add(id, seen);
+            let [first, ..] = *id.as_bytes();
+            let Some(shard) = self.sums.get(usize::from(first) % SHARDS) else { continue };
+            let mut shard = lock(shard);
+            let sum = shard.entry(id).or_default();
+            sum.count = sum.count.saturating_add(seen.count);
+            sum.last_seen_at = sum.last_seen_at.max(seen.last_seen_at);
         }
     }
 
-    /// What was gathered, in the order of ids: stores that lock records then meet each other in one order.
-    fn take(&self) -> Counts {
-        let mut counts = Counts::new();
-        for notes in self.stripes.all() {
-            counts.append(&mut std::mem::take(&mut lock(notes).seen));
+    /// Adds up what threads still have on their lists.
+    fn collect(&self) {
+        for notes in self.notes.all() {
+            let notes = std::mem::take(&mut *lock(notes));
+            self.add_up(notes);
         }
-        add_up(&mut counts);
+    }
+
+    /// The sums of one shard, in the order of ids: stores that lock records then meet each other in one order.
+    fn take(shard: &Mutex<IdMap<Duplicates>>) -> Counts {
+        let mut counts: Counts = std::mem::take(&mut *lock(shard)).into_iter().collect();
+        counts.sort_unstable_by_key(|(id, _)| *id);
         counts
     }
 
     fn is_empty(&self) -> bool {
-        self.stripes.all().all(|notes| lock(notes).seen.is_empty())
+        self.notes.all().all(|notes| lock(notes).is_empty())
+            && self.sums.iter().all(|shard| lock(shard).is_empty())
     }
-}
-
-/// Puts the notes in the order of ids, one a record.
-fn add_up(counts: &mut Counts) {
-    let first_bytes = |id: &RecordId| id.as_bytes().first_chunk().copied().map_or(0, u64::from_be_bytes);
-    counts.sort_unstable_by(|(a, _), (b, _)| first_bytes(a).cmp(&first_bytes(b)).then_with(|| a.cmp(b)));
-    counts.dedup_by(|(id, more), (known, seen)| {
-        let same = id == known;
-        if same {
-            seen.count = seen.count.saturating_add(more.count);
-            seen.last_seen_at = seen.last_seen_at.max(more.last_seen_at);
-        }
-        same
-    });
 }
 
 impl Semel {
     /// Writes the counts of duplicates that are still only in this process. Call it before a planned stop.
     pub async fn flush(&self) -> Result<()> {
-        self.inner.write_duplicates().await
+        let inner = Arc::clone(&self.inner);
+        // In a task of its own: what was taken to be written must not be lost with whoever asked for it.
+        until_heard(async move { inner.write_duplicates().await }, drop).await
     }
 }
 
 impl Inner {
     pub(super) fn note_duplicate(self: &Arc<Self>, record: &Record, now: Timestamp) {
-        self.duplicates.add(record.key.id(), Duplicates { count: 1, last_seen_at: Some(now) });
+        self.duplicates.note(record.key.id(), Duplicates { count: 1, last_seen_at: Some(now) });
         if !self.duplicates.writer_runs.load(Ordering::Relaxed)
             && !self.duplicates.writer_runs.swap(true, Ordering::AcqRel)
         {
@@ -127,21 +124,24 @@ impl Inner {
         }
     }
 
+    /// Writes shard by shard, batch by batch: callers come first, counts have time.
     async fn write_duplicates(&self) -> Result<()> {
-        let mut gathered = self.duplicates.take();
-        while !gathered.is_empty() {
-            let batch = gathered.split_off(gathered.len().saturating_sub(BATCH_RECORDS));
-            let (unwritten, failed) = match self.write_batch(batch).await {
-                Ok(unwritten) => (unwritten, None),
-                Err((error, unwritten)) => (unwritten, Some(error)),
-            };
-            self.duplicates.add_all(unwritten);
-            if let Some(error) = failed {
-                self.duplicates.add_all(gathered);
-                return Err(error);
+        self.duplicates.collect();
+        for shard in &self.duplicates.sums {
+            let mut gathered = Ledger::take(shard);
+            while !gathered.is_empty() {
+                let batch = gathered.split_off(gathered.len().saturating_sub(BATCH_RECORDS));
+                let (unwritten, failed) = match self.write_batch(batch).await {
+                    Ok(unwritten) => (unwritten, None),
+                    Err((error, unwritten)) => (unwritten, Some(error)),
+                };
+                self.duplicates.add_up(unwritten);
+                if let Some(error) = failed {
+                    self.duplicates.add_up(gathered);
+                    return Err(error);
+                }
+                tokio::task::yield_now().await;
             }
-            // Callers first: counts have time.
-            tokio::task::yield_now().await;
         }
         Ok(())
     }
@@ -168,8 +168,12 @@ impl Inner {
             if swaps.is_empty() {
                 return Ok(Vec::new());
             }
-            // A lost reply leaves open whether these were counted: counting them again could only be wrong.
-            let Ok(replies) = self.store.swap(swaps).await else { return Ok(Vec::new()) };
+            let replies = match self.store.swap(swaps).await {
+                Ok(replies) => replies,
+                Err(error) if error.kind() == ErrorKind::Unavailable => return Err((error, counts)),
+                // Nobody knows whether these were counted: counting them again could only be wrong.
+                Err(_) => return Ok(Vec::new()),
+            };
             left = counts
                 .into_iter()
                 .zip(replies.value)
