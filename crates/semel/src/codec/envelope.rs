@@ -14,18 +14,27 @@ const CHECKSUM_BYTES: usize = 4;
 /// The record as bytes.
 pub fn encode(record: &Record) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(256);
+    encode_into(&mut bytes, record)?;
+    Ok(bytes)
+}
+
+/// Appends the record as bytes, for those who keep their buffers. After an error, what was appended means nothing.
+pub fn encode_into(bytes: &mut Vec<u8>, record: &Record) -> Result<()> {
+    let start = bytes.len();
     bytes.extend_from_slice(&MAGIC);
     bytes.push(VERSION);
     bytes.extend_from_slice(&[0; 4]);
-    write::payload(&mut bytes, record);
-    let length = u32::try_from(bytes.len().saturating_sub(HEAD_BYTES))
+    write::payload(bytes, record);
+    let length = bytes.len().saturating_sub(start).saturating_sub(HEAD_BYTES);
+    let length = u32::try_from(length)
         .map_err(|_| Error::invalid("the record is over 4 GiB; keep its outcome elsewhere"))?;
-    if let Some(field) = bytes.get_mut(5..HEAD_BYTES) {
-        field.copy_from_slice(&length.to_le_bytes());
+    let field = bytes.get_mut(start.saturating_add(5)..).and_then(<[u8]>::first_chunk_mut);
+    if let Some(field) = field {
+        *field = length.to_le_bytes();
     }
-    let checksum = crc32c::crc32c(&bytes);
+    let checksum = crc32c::crc32c(bytes.get(start..).unwrap_or_default());
     bytes.extend_from_slice(&checksum.to_le_bytes());
-    Ok(bytes)
+    Ok(())
 }
 
 /// The record that `bytes` hold: all of them, and nothing else.

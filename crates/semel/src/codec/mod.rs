@@ -12,5 +12,5 @@ mod layout;
 mod read;
 mod write;
 
-pub use envelope::{decode, encode};
+pub use envelope::{decode, encode, encode_into};
 pub(crate) use envelope::{decode_payload, encode_payload, text};

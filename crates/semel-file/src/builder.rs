@@ -1,0 +1,88 @@
+//! How a file store is to be.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use semel::Result;
+use semel::clock::{Clock, SystemClock};
+
+use crate::disk::{Disk, Folder};
+use crate::open::Opening;
+use crate::store::FileStore;
+
+/// How large a segment becomes, unless told otherwise.
+const SEGMENT_BYTES_DEFAULT: u32 = 64 << 20;
+/// Fewer bytes hold hardly a record; more would not fit the offsets.
+const SEGMENT_BYTES_RANGE: std::ops::RangeInclusive<u32> = 4_096..=(1 << 30);
+
+/// How a file store is to be.
+#[must_use = "nothing is opened until `open`"]
+pub struct FileStoreBuilder {
+    at: At,
+    clock: Option<Arc<dyn Clock>>,
+    segment_bytes: u32,
+    threads: Threads,
+}
+
+enum At {
+    Folder(PathBuf),
+    Disk(Arc<dyn Disk>),
+}
+
+enum Threads {
+    Own,
+    Callers,
+}
+
+impl FileStoreBuilder {
+    pub(crate) fn in_folder(path: PathBuf) -> Self {
+        Self::new(At::Folder(path))
+    }
+
+    pub(crate) fn on_disk(disk: Arc<dyn Disk>) -> Self {
+        Self::new(At::Disk(disk))
+    }
+
+    fn new(at: At) -> Self {
+        Self { at, clock: None, segment_bytes: SEGMENT_BYTES_DEFAULT, threads: Threads::Own }
+    }
+
+    /// Where the store's time comes from; the machine's clock unless said. Whatever it says, the store's own now is never
+    /// before the last stamp in its log.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// How large a segment of the log becomes at most; 64 MiB unless said. The log is reclaimed in segments, and the room of
+    /// two is held in reserve.
+    pub fn segment_bytes(mut self, bytes: u64) -> Self {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.segment_bytes = bytes.clamp(*SEGMENT_BYTES_RANGE.start(), *SEGMENT_BYTES_RANGE.end());
+        self
+    }
+
+    /// Does all work on the threads of the callers, one at a time: every reply is there at once. For tests and small tools;
+    /// callers do not share syncs, and wait for the disk where they stand.
+    pub fn inline(mut self) -> Self {
+        self.threads = Threads::Callers;
+        self
+    }
+
+    /// Opens the store: takes the folder, and finds everything that was acknowledged.
+    pub fn open(self) -> Result<FileStore> {
+        let (disk, place): (Arc<dyn Disk>, Box<str>) = match self.at {
+            At::Folder(path) => {
+                let place = path.display().to_string().into();
+                (Arc::new(Folder::hold(path)?), place)
+            }
+            At::Disk(disk) => (disk, "this disk".into()),
+        };
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let opened = Opening { disk, place, clock, segment_bytes_max: self.segment_bytes }.open()?;
+        match self.threads {
+            Threads::Own => FileStore::threaded(opened),
+            Threads::Callers => Ok(FileStore::inline(opened)),
+        }
+    }
+}

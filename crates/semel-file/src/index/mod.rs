@@ -1,0 +1,14 @@
+//! Where every record is, in memory: about forty bytes a key.
+//!
+//! - [`entry`]: what is known of one record without reading it.
+//! - [`shard`]: one lock's worth of entries. [`table`]: all of them, by id and in their order.
+//! - [`due`]: what is past its keep, found without a scan. [`stages`]: what runs or is held, found without a scan.
+
+pub(crate) mod due;
+pub(crate) mod entry;
+mod shard;
+pub(crate) mod stages;
+mod table;
+
+pub(crate) use entry::Entry;
+pub(crate) use table::{Index, hint_of};

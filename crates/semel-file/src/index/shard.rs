@@ -1,0 +1,124 @@
+//! One lock's worth of entries: packed one behind the other, and found through a table of their places.
+
+use hashbrown::HashTable;
+
+use super::entry::Entry;
+use crate::format::frame::HalfId;
+
+/// The first bytes of an id: what the notes of [`due`](super::due) know a record by.
+pub(crate) type Hint = u32;
+
+/// The hint of an id.
+pub(crate) fn hint(id: &HalfId) -> Hint {
+    id.first_chunk().map_or(0, |first| u32::from_be_bytes(*first))
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Shard {
+    places: HashTable<u32>,
+    entries: Vec<Entry>,
+}
+
+impl Shard {
+    pub(super) fn get(&self, id: &HalfId, secret: u64) -> Option<&Entry> {
+        let place = self.places.find(hash(hint(id), secret), |place| self.id_at(*place) == Some(id))?;
+        self.at(*place)
+    }
+
+    /// Puts an entry in, and hands back the one that it replaces.
+    pub(super) fn put(&mut self, entry: Entry, secret: u64) -> Option<Entry> {
+        let entries = &mut self.entries;
+        let id_at = |place: u32| entries.get(index(place)).map(|entry| &entry.id);
+        let found = self.places.find(hash(hint(&entry.id), secret), |place| id_at(*place) == Some(&entry.id));
+        if let Some(known) = found.and_then(|place| entries.get_mut(index(*place))) {
+            return Some(std::mem::replace(known, entry));
+        }
+        // By an eighth: doubling would leave up to half of the memory empty.
+        if entries.len() == entries.capacity() {
+            entries.reserve_exact((entries.len() / 8).max(16));
+        }
+        let place = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        entries.push(entry);
+        let entries = &self.entries;
+        let rehash =
+            |place: &u32| entries.get(index(*place)).map_or(0, |known| hash(hint(&known.id), secret));
+        self.places.insert_unique(hash(hint(&entry.id), secret), place, rehash);
+        None
+    }
+
+    pub(super) fn remove(&mut self, id: &HalfId, secret: u64) -> Option<Entry> {
+        let entries = &self.entries;
+        let is_it = |place: &u32| entries.get(index(*place)).is_some_and(|entry| entry.id == *id);
+        let (place, _) = self.places.find_entry(hash(hint(id), secret), is_it).ok()?.remove();
+        let removed = self.entries.swap_remove(index(place));
+        // The last entry moved into the gap: the table must find it there.
+        let last = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        if let Some(moved) = self.entries.get(index(place))
+            && let Some(known) = self.places.find_mut(hash(hint(&moved.id), secret), |known| *known == last)
+        {
+            *known = place;
+        }
+        self.give_back(secret);
+        Some(removed)
+    }
+
+    /// After many have gone, their memory goes too.
+    fn give_back(&mut self, secret: u64) {
+        let length = self.entries.len();
+        if self.entries.capacity() > 64 && length < self.entries.capacity() / 2 {
+            self.entries.shrink_to(length.saturating_add(length / 8));
+            let entries = &self.entries;
+            let rehash =
+                |place: &u32| entries.get(index(*place)).map_or(0, |known| hash(hint(&known.id), secret));
+            self.places.shrink_to(length, rehash);
+        }
+    }
+
+    /// The entries with this hint: one, as good as always.
+    pub(super) fn with_hint(&self, wanted: Hint, secret: u64) -> impl Iterator<Item = &Entry> {
+        self.places
+            .iter_hash(hash(wanted, secret))
+            .filter_map(|place| self.at(*place))
+            .filter(move |entry| hint(&entry.id) == wanted)
+    }
+
+    /// The entries from half an id on, in the order of their ids, at most so many.
+    pub(super) fn from(&self, first: Option<&HalfId>, limit: usize) -> Vec<Entry> {
+        let mut found: Vec<Entry> =
+            self.entries.iter().filter(|entry| first.is_none_or(|id| entry.id >= *id)).copied().collect();
+        if found.len() > limit && limit > 0 {
+            found.select_nth_unstable_by_key(limit, |entry| entry.id);
+        }
+        found.truncate(limit);
+        found.sort_unstable_by_key(|entry| entry.id);
+        found
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// What must be noted when this shard is loaded: every entry with a due.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    fn at(&self, place: u32) -> Option<&Entry> {
+        self.entries.get(index(place))
+    }
+
+    fn id_at(&self, place: u32) -> Option<&HalfId> {
+        self.at(place).map(|entry| &entry.id)
+    }
+}
+
+fn index(place: u32) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+/// Strangers choose the keys behind the ids and could choose many that fall into one place, so a secret goes in.
+fn hash(hint: Hint, secret: u64) -> u64 {
+    let product = (u64::from(hint) ^ secret).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // The low half of a product knows only the low half of its factors; the high half knows all.
+    product ^ (product >> 32)
+}

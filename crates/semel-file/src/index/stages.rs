@@ -1,0 +1,51 @@
+//! What runs and what is held: few records, which people look for, so they are found without a scan.
+
+use std::collections::BTreeSet;
+
+use semel::record::StateWord;
+
+use super::entry::{Due, Entry};
+use crate::format::frame::HalfId;
+
+/// The records that are not settled.
+#[derive(Debug, Default)]
+pub(crate) struct Stages {
+    /// By the end of their keep, because a sweep asks for the first ones.
+    running: BTreeSet<(Due, HalfId)>,
+    held: BTreeSet<HalfId>,
+}
+
+impl Stages {
+    pub(crate) fn add(&mut self, entry: &Entry) {
+        match entry.state() {
+            StateWord::Running => drop(self.running.insert((entry.due, entry.id))),
+            StateWord::Held => drop(self.held.insert(entry.id)),
+            StateWord::Done | StateWord::Released => {}
+        }
+    }
+
+    pub(crate) fn remove(&mut self, entry: &Entry) {
+        match entry.state() {
+            StateWord::Running => drop(self.running.remove(&(entry.due, entry.id))),
+            StateWord::Held => drop(self.held.remove(&entry.id)),
+            StateWord::Done | StateWord::Released => {}
+        }
+    }
+
+    /// The running records whose keep ends at or before `latest`, earliest first.
+    pub(crate) fn running_due(&self, latest: Due) -> impl Iterator<Item = HalfId> {
+        self.running.range(..=(latest, [u8::MAX; 16])).map(|(_, id)| *id)
+    }
+
+    /// The ids of the records in these states from half an id on, in their order, at most so many.
+    pub(crate) fn from(&self, states: &[StateWord], first: Option<&HalfId>, limit: usize) -> Vec<HalfId> {
+        let wants = |state: StateWord| states.contains(&state);
+        let running = self.running.iter().map(|(_, id)| *id).filter(|_| wants(StateWord::Running));
+        let held = self.held.iter().copied().filter(|_| wants(StateWord::Held));
+        let mut ids: Vec<_> =
+            running.chain(held).filter(|id| first.is_none_or(|first| id >= first)).collect();
+        ids.sort_unstable();
+        ids.truncate(limit);
+        ids
+    }
+}

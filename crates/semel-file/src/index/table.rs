@@ -1,0 +1,117 @@
+//! All entries, by id and in their order.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use semel::record::StateWord;
+
+use super::entry::Entry;
+use super::shard::{Hint, Shard, hint};
+use super::stages::Stages;
+use crate::format::frame::HalfId;
+
+/// Shards follow the first byte of an id, so that a walk through them is in the order of ids. So many of them, because
+/// each grows by itself: no caller ever waits for all keys to be moved.
+const SHARDS: usize = 256;
+
+/// Where every record is. It only ever shows what is on disk for good.
+#[derive(Debug)]
+pub(crate) struct Index {
+    secret: u64,
+    shards: Box<[Mutex<Shard>]>,
+    stages: Mutex<Stages>,
+}
+
+impl Index {
+    pub(crate) fn new() -> Self {
+        Self {
+            secret: rand::random(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            stages: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn get(&self, id: &HalfId) -> Option<Entry> {
+        self.shard(id)?.get(id, self.secret).copied()
+    }
+
+    /// Puts an entry in, and hands back the one that it replaces.
+    pub(crate) fn put(&self, entry: Entry) -> Option<Entry> {
+        let replaced = self.shard(&entry.id)?.put(entry, self.secret);
+        let is_stage = |entry: &Entry| matches!(entry.state(), StateWord::Running | StateWord::Held);
+        if is_stage(&entry) || replaced.as_ref().is_some_and(is_stage) {
+            let mut stages = lock(&self.stages);
+            if let Some(replaced) = &replaced {
+                stages.remove(replaced);
+            }
+            stages.add(&entry);
+        }
+        replaced
+    }
+
+    pub(crate) fn remove(&self, id: &HalfId) -> Option<Entry> {
+        let removed = self.shard(id)?.remove(id, self.secret)?;
+        lock(&self.stages).remove(&removed);
+        Some(removed)
+    }
+
+    /// The entries with this hint.
+    pub(crate) fn with_hint(&self, hint: Hint) -> Vec<Entry> {
+        let [first, ..] = hint.to_be_bytes();
+        let shard = self.shards.get(usize::from(first)).map(lock);
+        shard.map(|shard| shard.with_hint(hint, self.secret).copied().collect()).unwrap_or_default()
+    }
+
+    /// The entries from half an id on, in the order of their ids, at most so many.
+    pub(crate) fn from(&self, id: Option<&HalfId>, limit: usize) -> Vec<Entry> {
+        let shard = id.map_or(0, |[first, ..]| usize::from(*first));
+        let mut found = Vec::new();
+        for shard in self.shards.get(shard..).unwrap_or_default() {
+            let left = limit.saturating_sub(found.len());
+            if left == 0 {
+                break;
+            }
+            found.extend(lock(shard).from(id, left));
+        }
+        found
+    }
+
+    /// The ids of running or held records from half an id on, in their order.
+    pub(crate) fn staged_from(
+        &self,
+        states: &[StateWord],
+        first: Option<&HalfId>,
+        limit: usize,
+    ) -> Vec<HalfId> {
+        lock(&self.stages).from(states, first, limit)
+    }
+
+    /// The running records whose keep ends at or before `latest`, earliest first.
+    pub(crate) fn running_due(&self, latest: super::entry::Due, limit: usize) -> Vec<HalfId> {
+        lock(&self.stages).running_due(latest).take(limit).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+
+    /// Shows every entry, a shard at a time.
+    pub(crate) fn each(&self, mut see: impl FnMut(&Entry)) {
+        for shard in &self.shards {
+            lock(shard).entries().for_each(&mut see);
+        }
+    }
+
+    fn shard(&self, [first, ..]: &HalfId) -> Option<MutexGuard<'_, Shard>> {
+        self.shards.get(usize::from(*first)).map(lock)
+    }
+}
+
+/// What hints a record by.
+pub(crate) fn hint_of(entry: &Entry) -> Hint {
+    hint(&entry.id)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere leaves whole entries behind: nothing is changed in two steps.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,107 @@
+//! How much of each segment still counts.
+
+use std::collections::VecDeque;
+
+use crate::format::frame::padded;
+use crate::index::Entry;
+
+/// One segment's account.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Account {
+    /// How many bytes of it are written.
+    pub(crate) bytes: u64,
+    /// How many of them are the newest word on a record.
+    pub(crate) live_bytes: u64,
+    /// How many records that are.
+    pub(crate) live: u64,
+}
+
+/// The accounts of all segments, from the oldest that is needed to the one that is written.
+#[derive(Debug, Default)]
+pub(crate) struct Accounts {
+    oldest: u32,
+    segments: VecDeque<Account>,
+    total: u64,
+    live: u64,
+}
+
+impl Accounts {
+    pub(crate) fn starting_at(oldest: u32) -> Self {
+        Self { oldest, ..Self::default() }
+    }
+
+    /// The oldest segment that is needed.
+    pub(crate) fn oldest(&self) -> u32 {
+        self.oldest
+    }
+
+    /// Opens the account of the next segment.
+    pub(crate) fn open(&mut self) {
+        self.segments.push_back(Account::default());
+    }
+
+    /// So many more bytes are written in the newest segment.
+    pub(crate) fn written(&mut self, bytes: u64) {
+        if let Some(account) = self.segments.back_mut() {
+            account.bytes = account.bytes.saturating_add(bytes);
+            self.total = self.total.saturating_add(bytes);
+        }
+    }
+
+    /// An entry is the newest word on its record.
+    pub(crate) fn add(&mut self, entry: &Entry) {
+        let bytes = u64::from(padded(entry.bytes()));
+        if let Some(account) = self.account_mut(entry.segment) {
+            account.live_bytes = account.live_bytes.saturating_add(bytes);
+            account.live = account.live.saturating_add(1);
+            self.live = self.live.saturating_add(bytes);
+        }
+    }
+
+    /// An entry is no longer the newest word on its record.
+    pub(crate) fn remove(&mut self, entry: &Entry) {
+        let bytes = u64::from(padded(entry.bytes()));
+        if let Some(account) = self.account_mut(entry.segment) {
+            account.live_bytes = account.live_bytes.saturating_sub(bytes);
+            account.live = account.live.saturating_sub(1);
+            self.live = self.live.saturating_sub(bytes);
+        }
+    }
+
+    /// How many of the oldest segments, all but the newest, hold nothing that counts.
+    pub(crate) fn dead(&self) -> u32 {
+        let sealed = self.segments.len().saturating_sub(1);
+        let dead = self.segments.iter().take(sealed).take_while(|account| account.live == 0).count();
+        u32::try_from(dead).unwrap_or(0)
+    }
+
+    /// Closes the account of the oldest segment.
+    pub(crate) fn close_oldest(&mut self) {
+        if let Some(account) = self.segments.pop_front() {
+            self.total = self.total.saturating_sub(account.bytes);
+            self.live = self.live.saturating_sub(account.live_bytes);
+            self.oldest = self.oldest.saturating_add(1);
+        }
+    }
+
+    /// The account of the oldest segment, unless it is the newest as well.
+    pub(crate) fn oldest_sealed(&self) -> Option<(u32, Account)> {
+        let account = self.segments.front().filter(|_| self.segments.len() > 1)?;
+        Some((self.oldest, *account))
+    }
+
+    /// How many bytes all segments have.
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.total
+    }
+
+    /// How many of them count.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.live
+    }
+
+    fn account_mut(&mut self, segment: u32) -> Option<&mut Account> {
+        let place = usize::try_from(segment.checked_sub(self.oldest)?).ok()?;
+        self.segments.get_mut(place)
+    }
+}

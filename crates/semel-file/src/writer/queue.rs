@@ -1,0 +1,75 @@
+//! Where asks wait for the writer. No timer: a writer that waits takes the first one at once.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::ask::Ask;
+
+/// Where asks wait for the writer.
+#[derive(Default)]
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    asks: Vec<Ask>,
+    door: Door,
+    /// Whether the writer sleeps: only then it has to be woken.
+    writer_sleeps: bool,
+}
+
+#[derive(Default, PartialEq)]
+enum Door {
+    #[default]
+    Open,
+    Closed,
+}
+
+impl Queue {
+    /// Puts an ask in; hands it back if the store is closed.
+    pub(crate) fn push(&self, ask: Ask) -> Result<(), Ask> {
+        let mut waiting = self.waiting();
+        if waiting.door == Door::Closed {
+            return Err(ask);
+        }
+        waiting.asks.push(ask);
+        if waiting.writer_sleeps {
+            waiting.writer_sleeps = false;
+            drop(waiting);
+            self.filled.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Takes all that wait into `asks`, without waiting for any.
+    pub(crate) fn take_now(&self, asks: &mut Vec<Ask>) {
+        std::mem::swap(&mut self.waiting().asks, asks);
+    }
+
+    /// Takes all that wait into `asks`, or waits for one. `false` when the store is closed and nothing is left.
+    pub(crate) fn take(&self, asks: &mut Vec<Ask>) -> bool {
+        let mut waiting = self.waiting();
+        loop {
+            if !waiting.asks.is_empty() {
+                std::mem::swap(&mut waiting.asks, asks);
+                return true;
+            }
+            if waiting.door == Door::Closed {
+                return false;
+            }
+            waiting.writer_sleeps = true;
+            waiting = self.filled.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets nobody in any more.
+    pub(crate) fn close(&self) {
+        self.waiting().door = Door::Closed;
+        self.filled.notify_one();
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

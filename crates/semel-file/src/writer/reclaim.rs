@@ -1,0 +1,122 @@
+//! Getting rid of segments that hardly count: the oldest first, always. A newer one must not go before an older one: the
+//! older could hold an earlier word on a record whose last word was in the newer.
+
+use semel::clock::Timestamp;
+
+use super::run::Move;
+use super::turn::Writer;
+use crate::format::frame::{Head, Kind};
+use crate::format::header::HEADER_BYTES;
+use crate::format::walk::{Step, Walk};
+use crate::index::Entry;
+use crate::index::entry::Kept;
+
+/// How much of an old segment is looked through in one turn: callers wait for it.
+const LOOK_BYTES: u32 = 256 << 10;
+
+impl Writer {
+    /// Whether the log is worth making smaller.
+    pub(super) fn has_to_reclaim(&self) -> bool {
+        self.reader.health.check().is_ok() && (self.start.accounts.dead() > 0 || self.should_move())
+    }
+
+    /// More than half of the log is dead, beyond what two segments may hold.
+    fn should_move(&self) -> bool {
+        let accounts = &self.start.accounts;
+        let slack = u64::from(self.start.capacity).saturating_mul(2);
+        let is_worth_it =
+            accounts.total_bytes() > accounts.live_bytes().saturating_mul(2).saturating_add(slack);
+        is_worth_it
+            && accounts.oldest_sealed().is_some_and(|(_, oldest)| !self.would_crowd(oldest.live_bytes))
+    }
+
+    /// On a full disk, what is left is for those that are running.
+    fn would_crowd(&self, bytes: u64) -> bool {
+        let left = u64::from(self.start.capacity.saturating_sub(self.run.end()));
+        self.steward.has_no_room() && bytes > left / 4
+    }
+
+    /// Takes the next step: drops what is dead, or moves a little out of the oldest segment.
+    pub(super) fn reclaim_some(&mut self) {
+        if self.reader.health.check().is_err() {
+            return;
+        }
+        let dead = self.start.accounts.dead();
+        if dead > 0 {
+            self.note_forget(self.start.accounts.oldest().saturating_add(dead));
+        } else if self.should_move() {
+            self.move_some();
+        }
+    }
+
+    /// The log says that older segments are needed no more, before any of them is removed: a removal that a power cut
+    /// undoes must not bring back what was forgotten.
+    fn note_forget(&mut self, oldest: u32) {
+        let moment = self.reader.clock.now();
+        let head =
+            Head { kind: Kind::Forget, version: u64::from(oldest), kept_until: 0, moment, id: [0; 16] };
+        if self.push(&head, &[]).is_ok() {
+            self.run.forget_before = Some(oldest);
+        }
+    }
+
+    /// The note is on disk: the segments may go.
+    pub(super) fn forget_before(&mut self, oldest: u32) {
+        while self.start.accounts.oldest() < oldest {
+            let number = self.start.accounts.oldest();
+            self.reader.shelf.remove(number);
+            self.steward.remove(number);
+            self.start.accounts.close_oldest();
+            self.moved_until = HEADER_BYTES;
+        }
+    }
+
+    /// Copies what still counts in the next part of the oldest segment.
+    fn move_some(&mut self) {
+        let Some((number, account)) = self.start.accounts.oldest_sealed() else { return };
+        let Some(segment) = self.reader.shelf.get(number) else { return };
+        let end = u32::try_from(account.bytes).unwrap_or(u32::MAX);
+        let mut walk = Walk::from(&*segment.file, segment.seed, self.moved_until, end);
+        let until = self.moved_until.saturating_add(LOOK_BYTES);
+        let now = self.reader.clock.now();
+        while walk.at() < until.min(end) {
+            let at = walk.at();
+            let (from, head, body) = match walk.next() {
+                Ok(Step::Frame(frame)) => match Entry::of_frame(number, &frame) {
+                    Some(from) => (from, frame.head, frame.body.to_vec()),
+                    None => continue,
+                },
+                Ok(Step::End | Step::Damaged) => {
+                    return self.reader.health.fail(format!("{} is damaged at byte {at}", segment.name()));
+                }
+                Err(error) => {
+                    return self.reader.health.fail(format!("{} could not be read: {error}", segment.name()));
+                }
+            };
+            if !self.move_one(from, &head, &body, now) {
+                return;
+            }
+        }
+        self.moved_until = walk.at();
+    }
+
+    /// Copies one frame if it still counts; `false` if there is no place for it.
+    fn move_one(&mut self, from: Entry, head: &Head, body: &[u8], now: Timestamp) -> bool {
+        let is_current = self.reader.index.get(&from.id).is_some_and(|known| known.is_at(&from));
+        if !is_current {
+            return true;
+        }
+        if from.kept_at(now) == Kept::No {
+            self.forget_entry(&from);
+            return true;
+        }
+        match self.push(head, body) {
+            Ok(Some(to)) => {
+                self.run.moved.push(Move { from, to });
+                true
+            }
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+}

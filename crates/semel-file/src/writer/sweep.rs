@@ -1,0 +1,131 @@
+//! Forgetting what is past its keep. Nothing is written for it: whoever opens the store later judges by the same keeps.
+
+use semel::clock::Timestamp;
+use semel::record::StateWord;
+use semel::store::Swept;
+use semel::{Error, Result};
+
+use super::ask::{SweepAsk, answer, refuse};
+use super::turn::Writer;
+use crate::format::frame::HalfId;
+use crate::index::Entry;
+use crate::index::entry::{Due, Kept};
+
+/// How many records one turn removes: callers wait meanwhile.
+const TURN_RECORDS: usize = 4_096;
+
+impl Writer {
+    /// Goes on with the first sweep that waits.
+    pub(super) fn sweep_some(&mut self) {
+        let Some(mut ask) = self.sweeps.pop_front() else { return };
+        if let Err(error) = self.reader.health.check() {
+            return refuse(ask.caller, error);
+        }
+        let now = self.reader.clock.now();
+        let left = ask.limit.saturating_sub(ask.removed);
+        match self.sweep(left.min(TURN_RECORDS), now) {
+            Ok(swept) => {
+                ask.removed = ask.removed.saturating_add(swept.removed);
+                if swept.more_left && ask.removed < ask.limit {
+                    self.sweeps.push_front(ask);
+                } else {
+                    let SweepAsk { removed, caller, .. } = ask;
+                    answer(caller, now, Swept { removed, more_left: swept.more_left });
+                }
+            }
+            Err(error) => refuse::<Swept>(ask.caller, error),
+        }
+    }
+
+    fn sweep(&mut self, limit: usize, now: Timestamp) -> Result<Swept> {
+        let past = Due::past(now);
+        let mut removed: usize = 0;
+        while removed < limit {
+            let Some((due, hint)) = self.start.notes.take(past) else { break };
+            for entry in self.reader.index.with_hint(hint) {
+                if entry.state() == StateWord::Running {
+                    continue;
+                }
+                if entry.due <= past && removed < limit {
+                    self.forget_entry(&entry);
+                    removed = removed.saturating_add(1);
+                } else {
+                    self.start.notes.add(entry.due.max(due), hint);
+                }
+            }
+        }
+        for id in self.reader.index.running_due(past, limit.saturating_sub(removed)) {
+            removed = removed.saturating_add(self.forget(&id));
+        }
+        removed = removed.saturating_add(self.sweep_this_second(limit.saturating_sub(removed), now)?);
+        let more_left = removed >= limit
+            && (self.start.notes.has(past.next())
+                || !self.reader.index.running_due(past.next(), 1).is_empty());
+        Ok(Swept { removed, more_left })
+    }
+
+    /// What ends in this second is looked up one by one.
+    fn sweep_this_second(&mut self, limit: usize, now: Timestamp) -> Result<usize> {
+        let second = Due::past(now).next();
+        let mut removed: usize = 0;
+        let mut not_yet = Vec::new();
+        let mut failed: Option<Error> = None;
+        for hint in self.start.notes.take_second(second) {
+            let mut stays = false;
+            for entry in self.reader.index.with_hint(hint) {
+                if entry.state() == StateWord::Running || entry.due < second {
+                    continue;
+                }
+                let may_go = entry.due == second && removed < limit && failed.is_none();
+                match if may_go { self.is_past(&entry, now) } else { Ok(false) } {
+                    Ok(true) => {
+                        self.forget_entry(&entry);
+                        removed = removed.saturating_add(1);
+                    }
+                    Ok(false) => stays = true,
+                    Err(error) => {
+                        stays = true;
+                        failed = Some(error);
+                    }
+                }
+            }
+            if stays {
+                not_yet.push(hint);
+            }
+        }
+        self.start.notes.put_back(second, not_yet);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        for id in self.reader.index.running_due(second, limit.saturating_sub(removed)) {
+            let Some(entry) = self.reader.index.get(&id) else { continue };
+            if self.is_past(&entry, now)? {
+                removed = removed.saturating_add(self.forget(&id));
+            }
+        }
+        Ok(removed)
+    }
+
+    fn is_past(&self, entry: &Entry, now: Timestamp) -> Result<bool> {
+        Ok(match entry.kept_at(now) {
+            Kept::No => true,
+            Kept::Yes => false,
+            Kept::Look => self.reader.kept_until(entry)? <= now.as_micros(),
+        })
+    }
+
+    fn forget(&mut self, id: &HalfId) -> usize {
+        match self.reader.index.remove(id) {
+            Some(entry) => {
+                self.start.accounts.remove(&entry);
+                1
+            }
+            None => 0,
+        }
+    }
+
+    /// Forgets a record.
+    pub(super) fn forget_entry(&mut self, entry: &Entry) {
+        self.forget(&entry.id);
+    }
+}

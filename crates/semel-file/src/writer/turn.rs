@@ -1,0 +1,222 @@
+//! From asks to answers: each swap is judged against what is on disk and what this run changes, the run is written and
+//! synced, and then everybody is told.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use semel::clock::Timestamp;
+use semel::record::{Record, Version};
+use semel::store::{Swap, SwapReply};
+use semel::{Error, ErrorKind, Result, codec};
+
+use super::ask::{Ask, SwapAsk, SweepAsk, Told, answer, refuse};
+use super::place::NoPlace;
+use super::run::Run;
+use super::start::Start;
+use crate::format::field::large;
+use crate::format::frame::{FOREVER, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, HalfId, Head, Kind, half};
+use crate::format::header::HEADER_BYTES;
+use crate::index::Entry;
+use crate::index::entry::Kept;
+use crate::log::steward::Steward;
+use crate::reader::Reader;
+
+/// The one writer.
+pub(crate) struct Writer {
+    pub(super) reader: Arc<Reader>,
+    pub(super) steward: Steward,
+    pub(super) start: Start,
+    pub(super) run: Run,
+    /// Where the move out of the oldest segment has come to.
+    pub(super) moved_until: u32,
+    /// What waits behind the small ones.
+    large: VecDeque<SwapAsk>,
+    pub(super) sweeps: VecDeque<SweepAsk>,
+    body: Vec<u8>,
+}
+
+impl Writer {
+    pub(crate) fn new(reader: Arc<Reader>, steward: Steward, start: Start) -> Self {
+        let mut writer = Self {
+            reader,
+            steward,
+            start,
+            run: Run::default(),
+            moved_until: HEADER_BYTES,
+            large: VecDeque::new(),
+            sweeps: VecDeque::new(),
+            body: Vec::new(),
+        };
+        writer.begin_run();
+        writer
+    }
+
+    /// Whether there is something to do although nobody asks.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.large.is_empty() || !self.sweeps.is_empty() || self.has_to_reclaim()
+    }
+
+    /// Does what is asked, and some of what nobody asks for.
+    pub(crate) fn turn(&mut self, asks: &mut Vec<Ask>) {
+        if let Some(why) = self.steward.failure() {
+            self.reader.health.fail(why);
+        }
+        self.reclaim_some();
+        for ask in asks.drain(..) {
+            match ask {
+                Ask::Swap(ask) if ask.is_large() => self.large.push_back(ask),
+                Ask::Swap(ask) => self.swap(ask),
+                Ask::Sweep(ask) => self.sweeps.push_back(ask),
+            }
+        }
+        self.commit();
+        if let Some(ask) = self.large.pop_front() {
+            self.swap(ask);
+            self.commit();
+        }
+        self.sweep_some();
+    }
+
+    /// Stops cleanly: the log says that nothing before this place was cut off.
+    pub(crate) fn close(&mut self) -> Result<()> {
+        let mut nobody = Vec::new();
+        while self.reader.health.check().is_ok() && (!self.large.is_empty() || !self.sweeps.is_empty()) {
+            self.turn(&mut nobody);
+        }
+        let stopped = self.reader.health.check();
+        for ask in self.large.drain(..) {
+            refuse(ask.caller, self.reader.health.unknown());
+        }
+        stopped?;
+        let moment = self.reader.clock.now();
+        let closed = Head { kind: Kind::Closed, version: 0, kept_until: 0, moment, id: [0; 16] };
+        // On a full disk there is no room for it; then the next opening is as after a crash, which is fine too.
+        drop(self.push(&closed, &[]));
+        self.commit();
+        self.steward.stop();
+        self.reader.health.check()
+    }
+
+    fn swap(&mut self, ask: SwapAsk) {
+        if let Err(error) = self.reader.health.check() {
+            return refuse(ask.caller, error);
+        }
+        let now = self.reader.clock.now();
+        let mut told = Vec::with_capacity(ask.batch.len());
+        let mut waits = false;
+        for swap in ask.batch {
+            match self.swap_one(swap, now) {
+                Ok((reply, on)) => {
+                    told.push(reply);
+                    waits |= on == On::Run;
+                }
+                Err(error) if waits => return refuse(ask.caller, partly(&error)),
+                Err(error) => return refuse(ask.caller, error),
+            }
+        }
+        if waits {
+            self.run.callers.push((ask.caller, now, told));
+        } else {
+            // It speaks only of what is on disk already.
+            answer(ask.caller, now, told);
+        }
+    }
+
+    fn swap_one(&mut self, swap: Swap, now: Timestamp) -> Result<(Told, On)> {
+        let id = half(&swap.id());
+        // What this run changed hides what is on disk, also where its keep is over already.
+        let (found, on) = if let Some((entry, record)) = self.run.changed.get(&id) {
+            let counts = entry.kept_at(now) != Kept::No;
+            (counts.then(|| (entry.version, Told::Reply(stale(record)))), On::Run)
+        } else {
+            let entry = self.counts_at(&id, now)?;
+            (entry.map(|entry| (entry.version, Told::Found(entry))), On::Disk)
+        };
+        let is_expected = found.as_ref().map(|(version, _)| Version::new(*version)) == swap.expected;
+        match found {
+            Some((_, told)) if !is_expected => Ok((told, on)),
+            None if !is_expected => Ok((Told::Reply(SwapReply::Stale(None)), on)),
+            None if self.steward.has_no_room() => Ok((Told::Reply(SwapReply::Full), on)),
+            Some(_) | None => self.write(swap, now),
+        }
+    }
+
+    /// The entry of a record that counts now.
+    fn counts_at(&self, id: &HalfId, now: Timestamp) -> Result<Option<Entry>> {
+        let Some(entry) = self.reader.index.get(id) else { return Ok(None) };
+        let counts = match entry.kept_at(now) {
+            Kept::Yes => true,
+            Kept::No => false,
+            Kept::Look => self.reader.kept_until(&entry)? > now.as_micros(),
+        };
+        Ok(counts.then_some(entry))
+    }
+
+    /// Puts the stamped record into the run.
+    fn write(&mut self, swap: Swap, now: Timestamp) -> Result<(Told, On)> {
+        let is_new = swap.expected.is_none();
+        let version = Version::new(self.start.next_version);
+        let kept_until = swap.keep.until(now).map_or(FOREVER, Timestamp::as_micros);
+        let record = swap.next.stamp(version, now);
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        let encoded = codec::encode_into(&mut body, &record).and_then(|()| fits(&body));
+        let head = Head {
+            kind: Kind::Record(record.state.word()),
+            version: version.get(),
+            kept_until,
+            moment: now,
+            id: half(&record.key.id()),
+        };
+        let pushed = encoded.map(|()| self.push(&head, &body));
+        self.body = body;
+        match pushed? {
+            Ok(entry) => {
+                self.start.next_version = self.start.next_version.saturating_add(1);
+                if let Some(entry) = entry {
+                    self.run.changed.insert(head.id, (entry, Arc::clone(&record)));
+                }
+                Ok((Told::Reply(SwapReply::Swapped(record)), On::Run))
+            }
+            Err(NoPlace::Full(_)) if is_new => Ok((Told::Reply(SwapReply::Full), On::Disk)),
+            Err(NoPlace::Full(why)) => Err(Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "the disk is full ({why}) and what was reserved is used up; nothing happened: make room"
+                ),
+            )),
+            Err(NoPlace::Stopped) => Err(self.reader.health.unknown()),
+        }
+    }
+}
+
+/// What an answer speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    /// Only what is on disk for good.
+    Disk,
+    /// Something in this run.
+    Run,
+}
+
+fn stale(record: &Arc<Record>) -> SwapReply {
+    SwapReply::Stale(Some(Arc::clone(record)))
+}
+
+/// The swaps before the one that failed are in a run, or even on disk.
+#[cold]
+fn partly(error: &Error) -> Error {
+    Error::new(ErrorKind::Unknown, format!("a part of the batch may have happened, then: {error}"))
+}
+
+/// Refuses what no segment could hold.
+fn fits(body: &[u8]) -> Result<()> {
+    if body.len() <= large(FRAME_BYTES_MAX.saturating_sub(FRAME_HEAD_BYTES)) {
+        return Ok(());
+    }
+    let message = format!(
+        "a record of {} bytes; the most is {FRAME_BYTES_MAX}: keep the outcome elsewhere and its address here",
+        body.len()
+    );
+    Err(Error::new(ErrorKind::Invalid, message))
+}
