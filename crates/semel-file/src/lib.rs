@@ -31,10 +31,12 @@
 //! - `writer`: asks in, runs on disk, answers out. `reader`: records from where the index says they are. `patient`: reads
 //!   that have to wait for the disk.
 //! - `index`: where every record is. `log`: the segments, and what keeps them in order. `format`: what the bytes mean.
+//! - [`check`]: for the day when a store does not open.
 //! - [`disk`]: the few things asked of a disk. `clock`, `health`, `error`: time that never runs backwards, whether the
 //!   store still works, and what to do if not.
 
 mod builder;
+pub mod check;
 mod clock;
 pub mod disk;
 mod error;

@@ -66,7 +66,7 @@ impl Opening {
             // It is made anew under the same name if it is needed; only its room would be missed.
             drop(self.disk.remove(unfinished));
         }
-        let mut numbers: Vec<u32> = names.iter().filter_map(|name| segment_number(name)).collect();
+        let mut numbers: Vec<u32> = names.iter().filter_map(|name| name::segment_number(name)).collect();
         numbers.sort_unstable();
         let store = if names.iter().any(|name| name::role(name) == Role::Mark) {
             self.read_mark()?
@@ -372,12 +372,5 @@ impl Opening {
     #[cold]
     fn cannot_read(&self, segment: &Segment, error: io::Error) -> Error {
         self.cannot(&format!("read {}", segment.name()), error)
-    }
-}
-
-fn segment_number(name: &str) -> Option<u32> {
-    match name::role(name) {
-        Role::Segment(number) => Some(number),
-        Role::Mark | Role::Hint(_) | Role::Unfinished | Role::Foreign => None,
     }
 }

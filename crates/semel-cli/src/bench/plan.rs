@@ -40,7 +40,7 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
         .build()
         .context("the runtime cannot start; are threads or memory limited?")?;
     let measured = runtime.block_on(async {
-        let semel = Semel::new(plan.store.open(plan.keys.get()));
+        let semel = Semel::builder_shared(plan.store.open(plan.keys.get())?).build()?;
         measure::measure(&semel, plan).await
     })?;
     match plan.report {

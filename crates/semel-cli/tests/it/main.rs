@@ -41,7 +41,7 @@ fn a_store_that_is_not_there_is_refused_with_what_is() {
     assert_eq!(output.status.code(), Some(2));
     let error = stderr(&output);
     assert!(error.contains("no store for `redis:`"), "{error}");
-    assert!(error.contains("available is `memory:`"), "{error}");
+    assert!(error.contains("available are `memory:`"), "{error}");
     assert_eq!(stdout(&output), "");
 }
 
@@ -70,4 +70,40 @@ fn bench_as_a_table_shows_cycles_and_replays() {
         assert!(table.lines().any(|found| found.starts_with(line)), "{line}: {table}");
     }
     assert_eq!(stderr(&output), "", "no progress bar where there is no terminal");
+}
+
+#[test]
+fn a_store_in_a_folder_is_measured_verified_damaged_and_repaired() {
+    let place = tempfile::tempdir().expect("a folder for a test");
+    let (folder, copy) = (place.path().join("store"), place.path().join("copy"));
+    let (folder, copy) = (folder.display(), copy.display());
+    let measured = semel(&format!("bench --store file:{folder} --keys 200 --seconds 0 --callers 8 --json"));
+    assert!(measured.status.success(), "{}", stderr(&measured));
+
+    let whole = semel(&format!("file verify {folder} --json"));
+    assert!(whole.status.success(), "{}", stderr(&whole));
+    let whole: Value = serde_json::from_str(&stdout(&whole)).expect("is JSON");
+    assert_eq!((&whole["records"], &whole["whole"]), (&Value::from(200), &Value::from(true)));
+
+    let log = place.path().join("store/00000001.log");
+    let mut bytes = std::fs::read(&log).expect("is there");
+    *bytes.get_mut(5_000).expect("is long enough") ^= 0xff;
+    std::fs::write(&log, bytes).expect("can be written");
+    let refused = semel(&format!("bench --store file:{folder} --keys 1 --seconds 0"));
+    let said = stderr(&refused);
+    for part in ["00000001.log", "at byte", "semel file verify", "semel file repair"] {
+        assert!(!refused.status.success() && said.contains(part), "{part}: {said}");
+    }
+    let damaged = semel(&format!("file verify {folder}"));
+    assert_eq!(damaged.status.code(), Some(1));
+    assert!(stdout(&damaged).contains("00000001.log at byte"), "{}", stdout(&damaged));
+
+    let repaired = semel(&format!("file repair {folder} --to {copy}"));
+    assert_eq!(repaired.status.code(), Some(1), "something is missing, and somebody must read that");
+    let copied = semel(&format!("file verify {copy} --json"));
+    assert!(copied.status.success(), "{}", stderr(&copied));
+    let copied: Value = serde_json::from_str(&stdout(&copied)).expect("is JSON");
+    assert!(copied["records"].as_u64().is_some_and(|records| records >= 199), "{copied}");
+    let taken = semel(&format!("file repair {folder} --to {copy}"));
+    assert!(stderr(&taken).contains("give an empty folder"), "{}", stderr(&taken));
 }

@@ -50,6 +50,16 @@ impl Folder {
         let names = File::open(&path).map_err(|error| cannot("open the folder", error))?;
         Ok(Self { path, names, _lock: lock })
     }
+
+    /// The same for a folder that must be there.
+    pub fn hold_existing(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Self::hold(path);
+        }
+        let message = format!("{}: is no folder; give the folder of a store", path.display());
+        Err(Error::new(ErrorKind::Invalid, message))
+    }
 }
 
 /// Makes the folder, and its name as lasting as what will be in it.

@@ -46,6 +46,12 @@ impl Header {
         bytes
     }
 
+    /// Which store the header in these bytes belongs to, for somebody who has nothing else to go by.
+    pub(crate) fn store(bytes: &[u8]) -> Option<StoreId> {
+        let store = StoreId(*chunk_at(bytes, 16)?);
+        Self::decode(bytes, store, u32_at(bytes, 12)).ok().map(|_| store)
+    }
+
     /// The header in these bytes, if it is this store's for this number.
     pub(crate) fn decode(bytes: &[u8], id: StoreId, number: u32) -> Result<Self, Unreadable> {
         if chunk_at::<8>(bytes, 0) != Some(&MAGIC) {

@@ -53,6 +53,14 @@ pub(crate) fn role(name: &str) -> Role {
     }
 }
 
+/// The number of a segment, if this is the name of one.
+pub(crate) fn segment_number(name: &str) -> Option<u32> {
+    match role(name) {
+        Role::Segment(number) => Some(number),
+        Role::Mark | Role::Hint(_) | Role::Unfinished | Role::Foreign => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

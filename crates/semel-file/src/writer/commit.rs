@@ -78,7 +78,7 @@ impl Writer {
         }
     }
 
-    fn let_count(&mut self, entry: Entry) {
+    pub(super) fn let_count(&mut self, entry: Entry) {
         let replaced = self.reader.index.put(entry);
         if let Some(replaced) = &replaced {
             self.start.accounts.remove(replaced);

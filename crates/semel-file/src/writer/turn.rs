@@ -97,6 +97,21 @@ impl Writer {
         self.reader.health.check()
     }
 
+    /// Takes in a record as it is, for a copy of another store.
+    pub(crate) fn copy(&mut self, head: &Head, body: &[u8]) -> Result<()> {
+        match self.push(head, body) {
+            Ok(entry) => {
+                // At once: nobody reads a copy before it is finished, and its hints must name it.
+                if let Some(entry) = entry {
+                    self.let_count(entry);
+                }
+                self.reader.health.check()
+            }
+            Err(NoPlace::Full(why)) => Err(disk_is_full(&why)),
+            Err(NoPlace::Stopped) => Err(self.reader.health.unknown()),
+        }
+    }
+
     fn swap(&mut self, ask: SwapAsk) {
         if let Err(error) = self.reader.health.check() {
             return refuse(ask.caller, error);
@@ -201,6 +216,13 @@ enum On {
 
 fn stale(record: &Arc<Record>) -> SwapReply {
     SwapReply::Stale(Some(Arc::clone(record)))
+}
+
+#[cold]
+fn disk_is_full(why: &str) -> Error {
+    let message =
+        format!("the disk is full ({why}) and what was reserved is used up; nothing happened: make room");
+    Error::new(ErrorKind::Unavailable, message)
 }
 
 /// The swaps before the one that failed are in a run, or even on disk.

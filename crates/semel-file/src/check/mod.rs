@@ -1,0 +1,13 @@
+//! For the day when a store does not open: what is whole, what is damaged, and a copy of what is whole.
+//!
+//! - [`verify`]: reads every byte and changes none. [`repair`]: copies what is whole into a new store.
+//! - [`Findings`]: what was found. `survey`: the reading that both do.
+
+mod findings;
+mod repair;
+mod survey;
+mod verify;
+
+pub use findings::{Damage, Findings};
+pub use repair::repair;
+pub use verify::verify;

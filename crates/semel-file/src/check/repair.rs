@@ -1,0 +1,71 @@
+//! Copies what is whole into a new store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use semel::clock::SystemClock;
+use semel::{Error, ErrorKind, Result};
+
+use super::findings::Findings;
+use super::survey::{Survey, Word};
+use crate::disk::{Disk, Folder};
+use crate::error::unavailable;
+use crate::format::field::large;
+use crate::format::frame::FRAME_HEAD_BYTES;
+use crate::format::name;
+use crate::open::Opening;
+use crate::writer::Writer;
+
+/// How far versions jump: what was damaged may have had greater ones than what is left, and none may be handed out again.
+const VERSIONS_SKIPPED: u64 = 1 << 32;
+/// How large the segments of the copy become.
+const SEGMENT_BYTES: u32 = 64 << 20;
+
+/// Copies the last whole word on every record of one store into a new one, whose folder must be empty or missing. The
+/// damaged store is only read. What was damaged is missing in the copy: a record may be back in an earlier state, so the
+/// findings deserve to be read. `see` is told how many segments were looked at, and how many there are.
+pub fn repair(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    mut see: impl FnMut(usize, usize),
+) -> Result<Findings> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    let damaged = Folder::hold_existing(from)?;
+    let place = from.display().to_string();
+    let survey = Survey::of(&damaged, &place, &mut see)?;
+    let folder = Folder::hold(to)?;
+    let to_place: Box<str> = to.display().to_string().into();
+    let taken = folder.names().map_err(|error| unavailable(&to_place, "list its files", error))?;
+    if let Some(name) = taken.first() {
+        let message = format!("{to_place}: holds {name}; nothing was changed: give an empty folder");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    let opening = Opening {
+        disk: Arc::new(folder),
+        place: to_place,
+        clock: Arc::new(SystemClock::new()),
+        segment_bytes_max: SEGMENT_BYTES,
+    };
+    let mut opened = opening.open()?;
+    opened.start.next_version = survey.version.saturating_add(VERSIONS_SKIPPED);
+    let mut copy = Writer::new(opened.reader, opened.steward.inline(), opened.start);
+    let mut words: Vec<&Word> = survey.words.values().collect();
+    // In the order of the log, so that the copy ages as the original did.
+    words.sort_unstable_by_key(|word| (word.segment, word.offset));
+    for word in words {
+        let body = read_body(&damaged, &place, word)?;
+        copy.copy(&word.head, &body)?;
+    }
+    copy.close()?;
+    Ok(survey.findings)
+}
+
+fn read_body(disk: &dyn Disk, place: &str, word: &Word) -> Result<Vec<u8>> {
+    let file_name = name::segment(word.segment);
+    let mut body = vec![0; large(word.bytes.saturating_sub(FRAME_HEAD_BYTES))];
+    let offset = u64::from(word.offset.saturating_add(FRAME_HEAD_BYTES));
+    disk.open(&file_name)
+        .and_then(|file| file.read_at(&mut body, offset))
+        .map_err(|error| unavailable(place, &format!("read {file_name}"), error))?;
+    Ok(body)
+}

@@ -1,0 +1,234 @@
+//! Reads every byte of a store, steps over what is damaged, and changes nothing.
+
+use std::collections::HashMap;
+use std::io;
+
+use semel::{Error, ErrorKind, Result, codec};
+
+use super::findings::Findings;
+use crate::disk::Disk;
+use crate::error::unavailable;
+use crate::format::field::{large, small};
+use crate::format::frame::{self, ALIGN, Frame, HalfId, Head, Kind, Seed, padded, plausible_bytes};
+use crate::format::header::{HEADER_BYTES, Header};
+use crate::format::mark::{self, MARK_BYTES, StoreId, Unreadable};
+use crate::format::name;
+use crate::format::walk::{Behind, look_behind};
+use crate::log::segment::Segment;
+
+/// The last whole word on a record, and where it is.
+pub(super) struct Word {
+    pub(super) head: Head,
+    pub(super) segment: u32,
+    pub(super) offset: u32,
+    pub(super) bytes: u32,
+}
+
+/// Everything that was read.
+pub(super) struct Survey<'a> {
+    disk: &'a dyn Disk,
+    place: &'a str,
+    pub(super) store: StoreId,
+    pub(super) findings: Findings,
+    pub(super) words: HashMap<HalfId, Word>,
+    /// The greatest version that was seen.
+    pub(super) version: u64,
+    /// The oldest segment that is needed, as far as is known.
+    oldest: u32,
+}
+
+/// Where the frames of a segment end.
+#[derive(Clone, Copy)]
+enum Ends {
+    /// Exactly here: the segment behind it says so.
+    At(u32),
+    /// It is the newest: with the last whole frame.
+    Open,
+    /// The segment behind it cannot be read, so nobody knows.
+    Unknown,
+}
+
+impl<'a> Survey<'a> {
+    /// Looks at every byte; `see` is told how many segments were looked at, and how many there are.
+    pub(super) fn of(disk: &'a dyn Disk, place: &'a str, see: &mut dyn FnMut(usize, usize)) -> Result<Self> {
+        let names = disk.names().map_err(|error| unavailable(place, "list its files", error))?;
+        let mut numbers: Vec<u32> = names.iter().filter_map(|name| name::segment_number(name)).collect();
+        numbers.sort_unstable();
+        let mut findings = Findings::default();
+        let store = store_id(disk, place, &numbers, &mut findings)?;
+        let mut survey = Self { disk, place, store, findings, words: HashMap::new(), version: 0, oldest: 1 };
+        let mut ends = Ends::Open;
+        let mut expected = None;
+        // From the newest on: it says which are the oldest that count.
+        for (looked, number) in numbers.iter().copied().rev().enumerate() {
+            if number < survey.oldest {
+                break;
+            }
+            survey.missing_between(number, expected);
+            ends = survey.segment(number, ends)?;
+            expected = number.checked_sub(1);
+            see(looked.saturating_add(1), numbers.len());
+        }
+        survey.missing_between(survey.oldest.saturating_sub(1), expected);
+        survey.findings.records = survey.words.len() as u64;
+        Ok(survey)
+    }
+
+    /// Every number from `expected` down to `found`, without `found`, has no file.
+    fn missing_between(&mut self, found: u32, expected: Option<u32>) {
+        let Some(expected) = expected else { return };
+        for number in found.saturating_add(1).max(self.oldest)..=expected {
+            self.findings.damage(&name::segment(number), 0, 0, "is missing");
+        }
+    }
+
+    /// Looks at one segment; says where the one before it ends.
+    fn segment(&mut self, number: u32, ends: Ends) -> Result<Ends> {
+        let file_name = name::segment(number);
+        let cannot = |error: io::Error| unavailable(self.place, &format!("read {file_name}"), error);
+        let file = self.disk.open(&file_name).map_err(cannot)?;
+        let segment = Segment::new(self.store, number, file);
+        let mut content = vec![0; usize::try_from(segment.file.bytes().map_err(cannot)?).unwrap_or(0)];
+        let read = segment.file.read_at(&mut content, 0).map_err(cannot)?;
+        content.truncate(read);
+        let header = Header::decode(&content, self.store, number);
+        if header.is_err() && matches!(ends, Ends::Open) {
+            let behind = look_behind(&*segment.file, segment.seed, HEADER_BYTES, small(content.len()));
+            if !matches!(behind.map_err(cannot)?, Behind::LaterRun { .. }) {
+                // Not begun yet: a spare, or a first run that nobody was told about.
+                return Ok(Ends::Open);
+            }
+        }
+        match &header {
+            Ok(header) => {
+                self.oldest = self.oldest.max(header.oldest);
+                self.version = self.version.max(header.first_version);
+            }
+            Err(why) => self.findings.damage(&file_name, 0, HEADER_BYTES, unreadable_word(*why)),
+        }
+        self.findings.segments = self.findings.segments.saturating_add(1);
+        self.frames(&segment, &content, ends);
+        Ok(header.map_or(Ends::Unknown, |header| Ends::At(header.previous_end)))
+    }
+
+    fn frames(&mut self, segment: &Segment, content: &[u8], ends: Ends) {
+        let end = match ends {
+            Ends::At(end) => end.min(small(content.len())),
+            Ends::Open | Ends::Unknown => small(content.len()),
+        };
+        let mut at = HEADER_BYTES;
+        while at < end {
+            if let Some(found) = whole_at(content, segment.seed, at, end) {
+                self.take(segment, &found);
+                at = at.saturating_add(padded(found.bytes));
+                continue;
+            }
+            let next = next_whole(content, segment.seed, at, end);
+            let rest_is_zeros = next.is_none() && is_zeros(content, at, end);
+            if rest_is_zeros && !matches!(ends, Ends::At(_)) {
+                break;
+            }
+            if matches!(ends, Ends::Open) && !proves_sync(segment, at, end) {
+                let unfinished = last_byte(content, at, end).saturating_sub(at);
+                self.findings.unfinished_bytes =
+                    self.findings.unfinished_bytes.saturating_add(u64::from(unfinished));
+                break;
+            }
+            let until = next.unwrap_or(end);
+            self.findings.damage(&segment.name(), at, until, "does not match its checksum");
+            at = until;
+        }
+        if let Ends::At(wanted) = ends
+            && at < wanted
+        {
+            self.findings.damage(&segment.name(), at, wanted, "is cut short");
+        }
+        self.findings.bytes = self.findings.bytes.saturating_add(u64::from(at));
+    }
+
+    fn take(&mut self, segment: &Segment, found: &Frame<'_>) {
+        self.findings.frames = self.findings.frames.saturating_add(1);
+        match found.head.kind {
+            Kind::Closed => return,
+            Kind::Forget => {
+                self.oldest = self.oldest.max(u32::try_from(found.head.version).unwrap_or(0));
+                return;
+            }
+            Kind::Record(_) => {}
+        }
+        if let Err(error) = codec::decode(found.body) {
+            let until = found.offset.saturating_add(found.bytes);
+            self.findings.damage(&segment.name(), found.offset, until, error.to_string());
+            return;
+        }
+        self.version = self.version.max(found.head.version);
+        let place = |word: &Word| (word.segment, word.offset);
+        let word =
+            Word { head: found.head, segment: segment.number, offset: found.offset, bytes: found.bytes };
+        if self.words.get(&found.head.id).is_none_or(|known| place(known) < place(&word)) {
+            self.words.insert(found.head.id, word);
+        }
+    }
+}
+
+/// The store's id: from its mark, or, if that is damaged, from any header that is whole.
+fn store_id(disk: &dyn Disk, place: &str, numbers: &[u32], findings: &mut Findings) -> Result<StoreId> {
+    let mut bytes = [0; MARK_BYTES];
+    let why = match disk.open(name::MARK).and_then(|file| file.read_at(&mut bytes, 0)) {
+        Ok(read) => match mark::decode(bytes.get(..read).unwrap_or_default()) {
+            Ok(store) => return Ok(store),
+            Err(why) => unreadable_word(why),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "is missing".to_owned(),
+        Err(error) => return Err(unavailable(place, "read its mark", error)),
+    };
+    for number in numbers {
+        let mut bytes = vec![0; large(HEADER_BYTES)];
+        let read = disk.open(&name::segment(*number)).and_then(|file| file.read_at(&mut bytes, 0));
+        if let Some(store) = read.ok().and_then(|_| Header::store(&bytes)) {
+            findings.damage(name::MARK, 0, small(MARK_BYTES), why);
+            return Ok(store);
+        }
+    }
+    let message = format!(
+        "{place}: {} {why}, and there is no segment, so it is no store; give the folder of one",
+        name::MARK
+    );
+    Err(Error::new(ErrorKind::Invalid, message))
+}
+
+fn unreadable_word(why: Unreadable) -> String {
+    match why {
+        Unreadable::Damaged(what) => what.to_owned(),
+        Unreadable::Newer(format) => format!("has format {format}, which this release cannot read"),
+        Unreadable::Foreign => "belongs to another store".to_owned(),
+    }
+}
+
+fn whole_at(content: &[u8], seed: Seed, at: u32, end: u32) -> Option<Frame<'_>> {
+    let rest = content.get(large(at)..large(end))?;
+    let bytes = plausible_bytes(rest)?;
+    frame::read(rest.get(..large(bytes))?, seed, at)
+}
+
+fn next_whole(content: &[u8], seed: Seed, after: u32, end: u32) -> Option<u32> {
+    let offsets = (after.saturating_add(ALIGN)..end).step_by(large(ALIGN));
+    offsets.into_iter().find(|offset| whole_at(content, seed, *offset, end).is_some())
+}
+
+/// Whether something behind `at` could only be written after what is at `at` was synced.
+fn proves_sync(segment: &Segment, at: u32, end: u32) -> bool {
+    let behind = look_behind(&*segment.file, segment.seed, at, end);
+    behind.is_ok_and(|behind| matches!(behind, Behind::LaterRun { .. }))
+}
+
+fn is_zeros(content: &[u8], at: u32, end: u32) -> bool {
+    last_byte(content, at, end) == at
+}
+
+/// Behind the last byte that is not zero; `at` if all are.
+fn last_byte(content: &[u8], at: u32, end: u32) -> u32 {
+    let rest = content.get(large(at)..large(end)).unwrap_or_default();
+    let last = rest.iter().rposition(|byte| *byte != 0);
+    last.map_or(at, |last| at.saturating_add(small(last)).saturating_add(1))
+}
