@@ -52,3 +52,7 @@ mod writer;
 
 pub use builder::FileStoreBuilder;
 pub use store::FileStore;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -82,7 +82,3 @@ pub use outcome::{Outcome, OutcomeKind};
 pub use policy::{
     LEASE_DEFAULT, LEASE_MAX, Lapse, OnFailure, OnOutage, Policy, RETENTION_DEFAULT, RETENTION_MAX,
 };
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -1,4 +1,4 @@
-//! Clients that retry, and a charge that happens once all the same.
+//! Clients that retry, and a charge that happens once all the same, also if the program is started again.
 #![expect(clippy::arithmetic_side_effects, reason = "small counts")]
 
 use std::collections::BTreeMap;
@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use semel::store::MemoryStore;
 use semel::{Key, Once, Semel};
+use semel_file::FileStore;
 use serde::Serialize;
 use tokio::sync::Mutex;
 
+/// Where the store is. What is charged once stays charged, whatever becomes of this process.
+const FOLDER: &str = "semel-data";
 const ORDERS: u64 = 100;
 const TRIES_EACH: u64 = 5;
 
@@ -36,7 +38,7 @@ impl Provider {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let semel = Semel::new(MemoryStore::new());
+    let semel = Semel::new(FileStore::open(FOLDER)?);
     let provider = Arc::new(Provider::default());
     let told: Arc<Mutex<BTreeMap<&'static str, u64>>> = Arc::default();
 
