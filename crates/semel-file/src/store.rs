@@ -111,12 +111,12 @@ impl FileStore {
     fn ask<T: Send + 'static>(
         &self,
         make: impl FnOnce(oneshot::Sender<Result<Answered<T>>>) -> Ask,
-    ) -> oneshot::Receiver<Result<Answered<T>>> {
+    ) -> Result<oneshot::Receiver<Result<Answered<T>>>> {
+        self.reader.health.check()?;
         let (caller, told) = oneshot::channel();
         let ask = make(caller);
         match &self.work {
-            // An ask that comes back is dropped, and its caller hears that the store is closed.
-            Work::Threads { queue, .. } => drop(queue.push(ask)),
+            Work::Threads { queue, .. } => queue.push(ask).map_err(|_| closed())?,
             Work::Inline(writer) => {
                 let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut asks = vec![ask];
@@ -126,7 +126,7 @@ impl FileStore {
                 }
             }
         }
-        told
+        Ok(told)
     }
 
     /// What is stale by what is on disk needs no writer: most retries end here.
@@ -147,6 +147,14 @@ impl FileStore {
 
 /// The life of the writer's thread.
 fn write_until_closed(mut writer: Writer, queue: &Queue) -> Result<()> {
+    /// However the thread ends, nobody may wait for it in vain.
+    struct AtTheEnd<'a>(&'a Queue);
+    impl Drop for AtTheEnd<'_> {
+        fn drop(&mut self) {
+            self.0.abandon();
+        }
+    }
+    let _at_the_end = AtTheEnd(queue);
     let mut asks = Vec::new();
     loop {
         if writer.is_busy() {
@@ -170,7 +178,10 @@ impl Store for FileStore {
                 Ok(Answer { now: reader.clock.now(), value: vec![reply] })
             });
         }
-        let told = self.ask(|caller| Ask::Swap(SwapAsk { batch, caller }));
+        let told = match self.ask(|caller| Ask::Swap(SwapAsk { batch, caller })) {
+            Ok(told) => told,
+            Err(error) => return failed(error),
+        };
         Box::pin(async move {
             let Answered { mut now, value } = heard(told).await?;
             let mut replies = Vec::with_capacity(value.len());
@@ -211,12 +222,9 @@ impl Store for FileStore {
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
-        if let Err(error) = self.reader.health.check() {
-            return failed(error);
-        }
         let told = self.ask(|caller| Ask::Sweep(SweepAsk { limit, removed: 0, caller }));
         Box::pin(async move {
-            let Answered { now, value } = heard(told).await?;
+            let Answered { now, value } = heard(told?).await?;
             Ok(Answer { now, value })
         })
     }
@@ -265,9 +273,11 @@ async fn on_disk<T: Send + 'static>(
     }
 }
 
-/// What the writer said; if it said nothing, it is gone, and so is the store.
+/// What the writer said. If it said nothing, it ended in the middle of something.
 async fn heard<T>(told: oneshot::Receiver<Result<Answered<T>>>) -> Result<Answered<T>> {
-    told.await.unwrap_or_else(|_| Err(closed()))
+    let silence =
+        || Error::new(ErrorKind::Unknown, "the writer ended before it answered; open the store again");
+    told.await.unwrap_or_else(|_| Err(silence()))
 }
 
 #[cold]

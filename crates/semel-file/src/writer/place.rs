@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::turn::Writer;
 use crate::error::is_full;
 use crate::format::field::small;
-use crate::format::frame::{self, FRAME_HEAD_BYTES, Head, padded};
+use crate::format::frame::{self, FRAME_HEAD_BYTES, Head, Kind, padded};
 use crate::format::header::HEADER_BYTES;
 use crate::index::Entry;
 use crate::log::segment::fill_with_zeros;
@@ -13,6 +13,9 @@ use crate::log::spare::{NoSpare, Wanted};
 
 /// From this size on a run is written, however many still wait: the first of them have waited long enough.
 const RUN_BYTES_MAX: usize = 1 << 20;
+
+/// How many bytes at the end of a segment only notes may use: two of them fit.
+const NOTES_BYTES: u32 = 2 * FRAME_HEAD_BYTES;
 
 /// Why a frame found no place. Nothing was written.
 pub(super) enum NoPlace {
@@ -29,8 +32,10 @@ impl Writer {
         if self.run.bytes.len() >= RUN_BYTES_MAX {
             self.commit();
         }
-        if self.run.end().saturating_add(bytes) > self.start.capacity {
-            self.make_place(bytes)?;
+        // The last bytes are for notes: on a full disk, the one that gives segments back must find a place.
+        let reserved = if matches!(head.kind, Kind::Record(_)) { NOTES_BYTES } else { 0 };
+        if self.run.end().saturating_add(bytes).saturating_add(reserved) > self.start.capacity {
+            self.make_place(bytes.saturating_add(reserved))?;
         }
         let offset = self.run.end();
         let seed = self.start.active.seed;

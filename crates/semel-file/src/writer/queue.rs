@@ -69,6 +69,13 @@ impl Queue {
         self.filled.notify_one();
     }
 
+    /// Lets nobody in any more, and leaves those who wait without an answer.
+    pub(crate) fn abandon(&self) {
+        let mut waiting = self.waiting();
+        waiting.door = Door::Closed;
+        drop(std::mem::take(&mut waiting.asks));
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,14 +10,33 @@ use crate::format::header::HEADER_BYTES;
 use crate::format::walk::{Step, Walk};
 use crate::index::Entry;
 use crate::index::entry::Kept;
+use crate::log::segment::Segment;
 
 /// How much of an old segment is looked through in one turn: callers wait for it.
 const LOOK_BYTES: u32 = 256 << 10;
 
+/// Whether segments can be got rid of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reclaiming {
+    Goes,
+    /// The disk is so full that not even a note fits.
+    HasNoPlace,
+    /// The oldest segment is damaged.
+    Blocked,
+}
+
 impl Writer {
-    /// Whether the log is worth making smaller.
+    /// Whether the log is worth making smaller, and can be.
     pub(super) fn has_to_reclaim(&self) -> bool {
-        self.reader.health.check().is_ok() && (self.start.accounts.dead() > 0 || self.should_move())
+        let is_possible = self.reclaiming == Reclaiming::Goes && self.reader.health.check().is_ok();
+        is_possible && (self.start.accounts.dead() > 0 || self.should_move())
+    }
+
+    /// Somebody asked for something: what had no place before may have one now.
+    pub(super) fn try_reclaiming_again(&mut self) {
+        if self.reclaiming == Reclaiming::HasNoPlace {
+            self.reclaiming = Reclaiming::Goes;
+        }
     }
 
     /// More than half of the log is dead, beyond what two segments may hold.
@@ -38,13 +57,13 @@ impl Writer {
 
     /// Takes the next step: drops what is dead, or moves a little out of the oldest segment.
     pub(super) fn reclaim_some(&mut self) {
-        if self.reader.health.check().is_err() {
+        if !self.has_to_reclaim() {
             return;
         }
         let dead = self.start.accounts.dead();
         if dead > 0 {
             self.note_forget(self.start.accounts.oldest().saturating_add(dead));
-        } else if self.should_move() {
+        } else {
             self.move_some();
         }
     }
@@ -55,8 +74,9 @@ impl Writer {
         let moment = self.reader.clock.now();
         let head =
             Head { kind: Kind::Forget, version: u64::from(oldest), kept_until: 0, moment, id: [0; 16] };
-        if self.push(&head, &[]).is_ok() {
-            self.run.forget_before = Some(oldest);
+        match self.push(&head, &[]) {
+            Ok(_) => self.run.forget_before = Some(oldest),
+            Err(_) => self.reclaiming = Reclaiming::HasNoPlace,
         }
     }
 
@@ -68,6 +88,7 @@ impl Writer {
             self.steward.remove(number);
             self.start.accounts.close_oldest();
             self.moved_until = HEADER_BYTES;
+            self.reclaiming = Reclaiming::Goes;
         }
     }
 
@@ -86,18 +107,24 @@ impl Writer {
                     Some(from) => (from, frame.head, frame.body.to_vec()),
                     None => continue,
                 },
-                Ok(Step::End | Step::Damaged) => {
-                    return self.reader.health.fail(format!("{} is damaged at byte {at}", segment.name()));
-                }
-                Err(error) => {
-                    return self.reader.health.fail(format!("{} could not be read: {error}", segment.name()));
-                }
+                Ok(Step::End | Step::Damaged) => return self.leave_alone(&segment, at, "it is damaged"),
+                Err(error) => return self.leave_alone(&segment, at, &error.to_string()),
             };
             if !self.move_one(from, &head, &body, now) {
+                self.reclaiming = Reclaiming::HasNoPlace;
                 return;
             }
         }
         self.moved_until = walk.at();
+    }
+
+    /// The oldest segment cannot be read: it stays as it is, and whoever asks for a record in it is told. Everything else
+    /// goes on, only the log grows.
+    #[cold]
+    fn leave_alone(&mut self, segment: &Segment, at: u32, why: &str) {
+        self.reclaiming = Reclaiming::Blocked;
+        let name = segment.name();
+        tracing::error!(name, at, why, "semel: a segment cannot be reclaimed; run `semel file verify`");
     }
 
     /// Copies one frame if it still counts; `false` if there is no place for it.

@@ -11,6 +11,7 @@ use semel::{Error, ErrorKind, Result, codec};
 
 use super::ask::{Ask, SwapAsk, SweepAsk, Told, answer, refuse};
 use super::place::NoPlace;
+use super::reclaim::Reclaiming;
 use super::run::Run;
 use super::start::Start;
 use crate::format::field::large;
@@ -29,10 +30,12 @@ pub(crate) struct Writer {
     pub(super) run: Run,
     /// Where the move out of the oldest segment has come to.
     pub(super) moved_until: u32,
+    pub(super) reclaiming: Reclaiming,
     /// What waits behind the small ones.
     large: VecDeque<SwapAsk>,
     pub(super) sweeps: VecDeque<SweepAsk>,
     body: Vec<u8>,
+    is_closed: bool,
 }
 
 impl Writer {
@@ -43,9 +46,11 @@ impl Writer {
             start,
             run: Run::default(),
             moved_until: HEADER_BYTES,
+            reclaiming: Reclaiming::Goes,
             large: VecDeque::new(),
             sweeps: VecDeque::new(),
             body: Vec::new(),
+            is_closed: false,
         };
         writer.begin_run();
         writer
@@ -60,6 +65,9 @@ impl Writer {
     pub(crate) fn turn(&mut self, asks: &mut Vec<Ask>) {
         if let Some(why) = self.steward.failure() {
             self.reader.health.fail(why);
+        }
+        if !asks.is_empty() {
+            self.try_reclaiming_again();
         }
         self.reclaim_some();
         for ask in asks.drain(..) {
@@ -79,6 +87,9 @@ impl Writer {
 
     /// Stops cleanly: the log says that nothing before this place was cut off.
     pub(crate) fn close(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return self.reader.health.check();
+        }
         let mut nobody = Vec::new();
         while self.reader.health.check().is_ok() && (!self.large.is_empty() || !self.sweeps.is_empty()) {
             self.turn(&mut nobody);
