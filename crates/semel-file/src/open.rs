@@ -133,7 +133,7 @@ impl Opening {
                 let frames = self.tail(&segment, &header)?;
                 return Ok((Newest { segment, header: Some(header), frames }, spares));
             }
-            if numbers == [number] {
+            if number == 1 && numbers.first() == Some(&1) {
                 // A store that was never written to: its first segment is as good as new.
                 self.clear(&segment, 0)?;
                 return Ok((Newest { segment, header: None, frames: Frames::default() }, spares));

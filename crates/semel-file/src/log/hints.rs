@@ -10,8 +10,9 @@ use crate::format::walk::{Step, Walk};
 use crate::index::{Entry, Index};
 use crate::log::segment::Segment;
 
-/// Writes down what a sealed segment has alive. What is dead by now was replaced by something that is on disk further
-/// on, so nobody will miss it.
+/// Writes down what a sealed segment has alive. What was replaced was replaced by something that is on disk further on, so
+/// nobody will miss it. What was forgotten is written down all the same: without it, an earlier word on the same record, in
+/// a segment before this one, would be its last.
 pub(crate) fn write(
     disk: &dyn Disk,
     store: StoreId,
@@ -23,7 +24,7 @@ pub(crate) fn write(
     let mut walk = Walk::new(&*segment.file, segment.seed, end);
     while let Step::Frame(frame) = walk.next()? {
         let Some(found) = Entry::of_frame(segment.number, &frame) else { continue };
-        if index.get(&found.id).is_some_and(|known| known.is_at(&found)) {
+        if index.get(&found.id).is_none_or(|known| known.is_at(&found)) {
             lines.push(found.line());
         }
     }
