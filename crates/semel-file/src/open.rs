@@ -74,7 +74,8 @@ impl Opening {
             self.found(&names, &mut numbers)?
         };
         let (newest, spares) = self.newest(store, &numbers)?;
-        let opened = self.assemble(store, newest, &numbers)?;
+        let opened = self.assemble(store, newest)?;
+        clear_away(&opened, &names);
         self.give_spare(&opened, &spares)?;
         // What was named by a process that did not live to sync it is used from here on.
         self.disk.sync_names().map_err(|error| self.cannot("sync its folder", error))?;
@@ -241,7 +242,7 @@ impl Opening {
     }
 
     /// Puts index, accounts and notes together, from the oldest segment that is needed to the newest.
-    fn assemble(&self, store: StoreId, newest: Newest, numbers: &[u32]) -> Result<Opened> {
+    fn assemble(&self, store: StoreId, newest: Newest) -> Result<Opened> {
         let Newest { segment: active, header, frames } = newest;
         let active = Arc::new(active);
         let oldest = if header.is_some() { frames.oldest } else { active.number };
@@ -249,9 +250,6 @@ impl Opening {
         let segments = Shelf::default();
         let mut accounts = Accounts::starting_at(oldest);
         let steward = Steward::new(Arc::clone(&self.disk), store, Arc::clone(&index));
-        for number in numbers.iter().filter(|number| **number < oldest) {
-            steward.remove(*number);
-        }
         let ends = self.sealed_ends(store, oldest, header.as_ref(), active.number)?;
         for (number, end) in (oldest..).zip(ends) {
             let sealed = Arc::new(self.segment(store, number)?);
@@ -372,5 +370,18 @@ impl Opening {
     #[cold]
     fn cannot_read(&self, segment: &Segment, error: io::Error) -> Error {
         self.cannot(&format!("read {}", segment.name()), error)
+    }
+}
+
+/// Has removed what is no longer needed and a cut, or a kill, left behind.
+fn clear_away(opened: &Opened, names: &[String]) {
+    let oldest = opened.start.accounts.oldest();
+    for name in names {
+        match name::role(name) {
+            Role::Segment(number) | Role::Hint(number) if number < oldest => {
+                opened.steward.remove(number);
+            }
+            Role::Segment(_) | Role::Hint(_) | Role::Mark | Role::Unfinished | Role::Foreign => {}
+        }
     }
 }
