@@ -106,7 +106,8 @@ pub(crate) fn look_behind(file: &dyn DiskFile, seed: Seed, at: u32, end: u32) ->
         let Some(bytes) = rest.get(from..).and_then(plausible_bytes) else { continue };
         let offset = at.saturating_add(small(from));
         let run_start = rest.get(from..).map_or(0, |frame| u32_at(frame, 8));
-        if run_start <= at || run_start > offset {
+        // The first run begins behind the header, and proves nothing about it: both are one write.
+        if run_start <= at.max(HEADER_BYTES) || run_start > offset {
             continue;
         }
         let whole = rest.get(from..from.saturating_add(large(bytes)));
