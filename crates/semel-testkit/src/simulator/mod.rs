@@ -4,7 +4,7 @@
 //! gives the same trace, to the last event. What must never happen is judged on what the store really wrote, not on
 //! what callers think.
 //!
-//! - [`simulate`]: one seed, one world, one [`Report`].
+//! - [`simulate`]: one seed, one world, one [`Report`]; [`simulate_on`]: the same over a store of your own.
 //! - `plan`: what a seed decides before anything runs; `process`: what a process does with its life.
 //! - `witness`: sees every write under the processes' feet; `resource`: what the work writes to, with or without fences.
 //! - `judge`: the promises, held against what was witnessed.
@@ -21,5 +21,6 @@ mod witness;
 mod world;
 
 pub use flaw::Flaw;
+pub use plan::StoreClock;
 pub use report::Report;
-pub use world::simulate;
+pub use world::{simulate, simulate_on};

@@ -115,8 +115,9 @@ impl Plan {
     }
 }
 
-/// The store's clock: not the callers', and not as fast.
-pub(super) struct StoreClock {
+/// The store's clock in a simulated world: not the callers', and not as fast. Copies show one time.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreClock {
     started_at: Instant,
     per_mille: u64,
 }

@@ -16,17 +16,29 @@ use super::trace::Trace;
 use super::witness::Witness;
 use crate::faulty::FaultyStore;
 
-/// Runs the world of one seed to its end and judges what happened in it.
+/// Runs the world of one seed to its end, over the memory store, and judges what happened in it.
 pub fn simulate(seed: u64, flaw: Flaw) -> std::io::Result<Report> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    Ok(runtime.block_on(live(seed, flaw)))
+    simulate_on(seed, flaw, |clock, _| Arc::new(MemoryStore::builder().clock(clock).build()))
 }
 
-async fn live(seed: u64, flaw: Flaw) -> Report {
+/// Runs the world of one seed to its end, over any store, and judges what happened in it.
+///
+/// `open` is given the clock that the store must run on, and the seed, from which alone it may draw whatever it leaves to
+/// chance. The store must answer on the thread that asks: a thread of its own would come at a moment of its own.
+pub fn simulate_on(
+    seed: u64,
+    flaw: Flaw,
+    open: impl FnOnce(StoreClock, u64) -> Arc<dyn Store>,
+) -> std::io::Result<Report> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    Ok(runtime.block_on(live(seed, flaw, open)))
+}
+
+async fn live(seed: u64, flaw: Flaw, open: impl FnOnce(StoreClock, u64) -> Arc<dyn Store>) -> Report {
     let dice = Dice::new(seed);
     let plan = Arc::new(Plan::draw(&dice));
     let clock = StoreClock::new(plan.store_clock_per_mille);
-    let witness = Witness::new(MemoryStore::builder().clock(clock).build());
+    let witness = Witness::new(open(clock, seed));
     let store = flawed(Arc::new(witness.clone()), flaw);
     let (trace, testimony, resource) = (Trace::start(), Testimony::default(), Resource::new(flaw));
 

@@ -14,4 +14,6 @@ mod history;
 mod saboteur;
 mod second_store;
 #[cfg(test)]
+mod simulated_store;
+#[cfg(test)]
 mod simulator;

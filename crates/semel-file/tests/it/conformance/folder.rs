@@ -1,0 +1,44 @@
+//! A folder for one test: the store is opened in it, and it is gone when the store is.
+
+use semel::RecordId;
+use semel::record::Record;
+use semel::store::{Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel_file::FileStore;
+use tempfile::TempDir;
+
+/// A store, and the folder that it is in.
+pub(crate) struct InFolder {
+    store: FileStore,
+    /// Dropped after the store.
+    _folder: TempDir,
+}
+
+impl InFolder {
+    pub(crate) fn threaded() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { store: FileStore::open(folder.path()).unwrap(), _folder: folder }
+    }
+
+    pub(crate) fn inline() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { store: FileStore::builder(folder.path()).inline().open().unwrap(), _folder: folder }
+    }
+}
+
+impl Store for InFolder {
+    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+        self.store.swap(batch)
+    }
+
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+        self.store.load(ids)
+    }
+
+    fn sweep(&self, limit: usize) -> Reply<Swept> {
+        self.store.sweep(limit)
+    }
+
+    fn scan(&self, scan: Scan) -> Reply<Page> {
+        self.store.scan(scan)
+    }
+}

@@ -1,0 +1,107 @@
+//! What a store may do with a damaged log: refuse it, say that a record is damaged, or serve what was written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use semel::record::Record;
+use semel::store::{Scan, Store};
+use semel::{Error, ErrorKind, RecordId};
+
+use super::log::{Ending, Log};
+use crate::sync::ready;
+
+/// What became of one damaged log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// It was not opened.
+    Refused,
+    /// It was opened, and something in it cannot be read.
+    Damaged,
+    /// It was opened, and everything is served.
+    Whole,
+    /// It was opened without the last run, which nothing tells from one that the power cut short.
+    WithoutTail,
+}
+
+/// A refusal must say what is wrong, and where.
+pub(crate) fn judge_refusal(error: &Error, name: &str) -> Result<Seen, String> {
+    let is_fit = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Newer | ErrorKind::Invalid);
+    let message = error.to_string();
+    let places = message.split(name).nth(1).is_some_and(|rest| rest.contains(|c: char| c.is_ascii_digit()));
+    if is_fit && places {
+        return Ok(Seen::Refused);
+    }
+    Err(format!("refused without a fit kind, the file and the offset: {error:?}"))
+}
+
+/// Whether a store serves what was written, and nothing else.
+pub(crate) fn judge(store: &dyn Store, log: &Log) -> Result<Seen, String> {
+    let loaded = judge_loads(store, log)?;
+    judge_scan(store, log, loaded)?;
+    Ok(loaded)
+}
+
+fn judge_loads(store: &dyn Store, log: &Log) -> Result<Seen, String> {
+    let ids: Vec<RecordId> = log.histories.keys().copied().collect();
+    if let Ok(loaded) = ready(store.load(ids.clone())) {
+        return worst(ids.iter().zip(loaded.value).map(|(id, found)| judge_one(log, *id, found.as_ref())));
+    }
+    // One damaged record may fail the batch; it must not take the others with it.
+    worst(ids.iter().map(|id| match ready(store.load(vec![*id])) {
+        Ok(loaded) => judge_one(log, *id, loaded.value.first().and_then(Option::as_ref)),
+        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(Seen::Damaged),
+        Err(error) => Err(format!("{}: {error:?}", id.short())),
+    }))
+}
+
+fn judge_scan(store: &dyn Store, log: &Log, loaded: Seen) -> Result<(), String> {
+    let mut shown: BTreeMap<RecordId, Record> = BTreeMap::new();
+    let mut after = None;
+    loop {
+        match ready(store.scan(Scan { after, limit: 200, ..Scan::default() })) {
+            Ok(page) => {
+                shown.extend(page.value.records.into_iter().map(|record| (record.key.id(), record)));
+                after = page.value.next;
+            }
+            Err(error) if error.kind() == ErrorKind::Corrupt && loaded == Seen::Damaged => return Ok(()),
+            Err(error) => return Err(format!("scan: {error:?}")),
+        }
+        if after.is_none() {
+            break;
+        }
+    }
+    if let Some(stranger) = shown.keys().find(|id| !log.histories.contains_key(id)) {
+        return Err(format!("{}: a scan shows what nobody wrote", stranger.short()));
+    }
+    worst(log.histories.keys().map(|id| judge_one(log, *id, shown.get(id)))).map(drop)
+}
+
+fn judge_one(log: &Log, id: RecordId, found: Option<&Record>) -> Result<Seen, String> {
+    let history: &[Arc<Record>] = log.histories.get(&id).map_or(&[], Vec::as_slice);
+    let Some((last, earlier)) = history.split_last() else {
+        return Err(format!("{}: nobody wrote it", id.short()));
+    };
+    let may_lack = log.ending == Ending::PowerCut && log.last_run.contains(&id);
+    match found {
+        Some(found) if *found == **last => Ok(Seen::Whole),
+        Some(found) if may_lack && earlier.last().is_some_and(|before| **before == *found) => {
+            Ok(Seen::WithoutTail)
+        }
+        None if may_lack && earlier.is_empty() => Ok(Seen::WithoutTail),
+        None if log.over.contains(&id) => Ok(Seen::Whole),
+        Some(found) => Err(format!("{}: {:?} is served, and is not what was written", id.short(), found)),
+        None => Err(format!("{}: a record is missing, and nothing says so", id.short())),
+    }
+}
+
+/// The worst of what was seen; or what was wrong.
+fn worst(all: impl Iterator<Item = Result<Seen, String>>) -> Result<Seen, String> {
+    let mut worst = Seen::Whole;
+    for seen in all {
+        match seen? {
+            Seen::Whole => {}
+            other => worst = other,
+        }
+    }
+    Ok(worst)
+}

@@ -1,0 +1,18 @@
+//! The embedded store, tested from outside: on folders, and on disks that tear, lose, lie and fail.
+#![cfg(test)]
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::wildcard_enum_match_arm,
+    reason = "what overflows, or is told what no test foresees, fails a test, as it should"
+)]
+
+mod conformance;
+mod crash;
+mod dice;
+mod disk;
+mod faults;
+mod flips;
+mod one_opener;
+mod scale;
+mod simulation;
+mod sync;
