@@ -3,6 +3,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "lines and offsets of files that fit into memory")]
 
 mod bench;
+mod crash;
 mod mutants;
 mod needs;
 mod run;
@@ -28,6 +29,10 @@ use clap::{Parser, Subcommand};
                   cargo xtask verify            the same as test, and nothing may be skipped\n  \
                   cargo xtask mutants           do the tests notice when a rule is broken?\n  \
                   cargo xtask simulate 10000    ten thousand seeded histories\n  \
+                  cargo xtask crash kill 10000  kill the embedded store ten thousand times
+  \
+                  cargo xtask crash power 1000  cut its power a thousand times
+  \
                   cargo xtask bench memory      measure against a plain map, on this machine"
 )]
 struct Cli {
@@ -43,6 +48,7 @@ enum Command {
     Simulate(simulate::Args),
     Mutants(mutants::Args),
     Bench(bench::Args),
+    Crash(crash::Args),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +59,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Mutants(args) => mutants::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Crash(args) => crash::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,8 +6,10 @@ use crate::run::{cargo, program, skipped, started};
 
 /// A program that tests start: a throwaway server, say.
 struct Need {
-    /// The program that must answer `--version`.
+    /// The program that must be there.
     program: &'static str,
+    /// How it is asked for its version, which it must answer.
+    version: &'static str,
     /// The Debian package that brings it.
     package: &'static str,
 }
@@ -15,9 +17,26 @@ struct Need {
 /// What the tests start. The stores of this workspace live in the process, so there is nothing to install yet.
 const FOR_TESTS: &[Need] = &[];
 
+/// What power cuts are made of: file systems and mounts.
+const FOR_POWER_CUTS: &[Need] = &[
+    Need { program: "mkfs.xfs", version: "-V", package: "xfsprogs" },
+    Need { program: "mkfs.ext4", version: "-V", package: "e2fsprogs" },
+    Need { program: "mount", version: "--version", package: "mount" },
+    Need { program: "unshare", version: "--version", package: "util-linux" },
+];
+
 /// Gets what the tests start and this machine lacks.
 pub(crate) fn for_tests() -> Result<()> {
-    let missing = missing(FOR_TESTS, |need| program(need.program, ["--version"]).succeeds());
+    get("the tests", FOR_TESTS)
+}
+
+/// Gets what power cuts are made of and this machine lacks.
+pub(crate) fn for_power_cuts() -> Result<()> {
+    get("power cuts", FOR_POWER_CUTS)
+}
+
+fn get(whom: &str, needs: &[Need]) -> Result<()> {
+    let missing = missing(needs, |need| program(need.program, [need.version]).succeeds());
     if missing.is_empty() {
         return Ok(());
     }
@@ -25,13 +44,13 @@ pub(crate) fn for_tests() -> Result<()> {
     started(&format!("installing {named}"));
     ensure!(
         program("apt-get", ["--version"]).succeeds(),
-        "the tests need {named}, and there is no apt-get here: install them by hand"
+        "{whom} need {named}, and there is no apt-get here: install them by hand"
     );
     let install = ["install", "--yes", "--no-install-recommends"];
     program("apt-get", install.into_iter().chain(missing))
         .env("DEBIAN_FRONTEND", "noninteractive")
         .show()
-        .with_context(|| format!("the tests need {named}: install them by hand"))
+        .with_context(|| format!("{whom} need {named}: install them by hand"))
 }
 
 /// The packages of the programs that are not there.
@@ -66,8 +85,8 @@ mod tests {
     #[test]
     fn only_what_is_missing_is_installed() {
         let needs = [
-            Need { program: "there", package: "package-of-there" },
-            Need { program: "not-there", package: "package-of-not-there" },
+            Need { program: "there", version: "-V", package: "package-of-there" },
+            Need { program: "not-there", version: "-V", package: "package-of-not-there" },
         ];
         assert_eq!(missing(&needs, |need| need.program == "there"), ["package-of-not-there"]);
     }

@@ -55,6 +55,30 @@ impl Run {
         quiet.status().is_ok_and(|status| status.success())
     }
 
+    /// Runs it with our output and no word of our own: it is a part of us, and says for itself what it does. Its input
+    /// ends when we do, however we do.
+    pub(crate) fn in_our_name(mut self) -> Result<()> {
+        let line = self.line();
+        let mut child =
+            self.0.stdin(Stdio::piped()).spawn().with_context(|| format!("cannot start `{line}`"))?;
+        // Waiting closes the input of whoever is waited for, unless somebody else has it.
+        let input = child.stdin.take();
+        let status = child.wait().with_context(|| format!("cannot wait for `{line}`"))?;
+        drop(input);
+        ensure!(status.success(), "it did not pass ({status})");
+        Ok(())
+    }
+
+    /// Runs it without a word, and fails with what it said on stderr.
+    pub(crate) fn quietly(mut self) -> Result<()> {
+        let line = self.line();
+        let output =
+            self.0.stdin(Stdio::null()).output().with_context(|| format!("cannot start `{line}`"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "`{line}` failed ({}): {}", output.status, said.trim());
+        Ok(())
+    }
+
     fn line(&self) -> String {
         let name = Path::new(self.0.get_program()).file_name().unwrap_or_default();
         let words = std::iter::once(name).chain(self.0.get_args());

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 
-use crate::needs;
 use crate::run::{cargo, skipped, started};
+use crate::{crash, needs};
 
 /// What a part that cannot run means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub(crate) fn dependencies() -> Result<()> {
     Ok(())
 }
 
-/// All tests, the ones in documentation included, and the examples.
+/// All tests, the ones in documentation included, the examples, and a few crashes.
 pub(crate) fn tests() -> Result<()> {
     needs::for_tests()?;
     started("tests");
@@ -88,7 +88,9 @@ pub(crate) fn tests() -> Result<()> {
     started("tests in documentation");
     cargo(["test", "--workspace", "--all-features", "--doc"]).show()?;
     started("examples");
-    cargo(["check", "--workspace", "--all-features", "--examples"]).show()
+    cargo(["check", "--workspace", "--all-features", "--examples"]).show()?;
+    started("crashes");
+    crash::few()
 }
 
 #[cfg(test)]

@@ -1,0 +1,81 @@
+//! What `cargo xtask crash` can be asked for.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use super::{kill, power};
+
+/// How often the tests of every change kill.
+const KILLS_FEW: u64 = 200;
+/// How often they cut the power.
+const CUTS_FEW: u64 = 50;
+
+/// Kill the embedded store at random instants, or cut its power, and look whether it kept its word.
+///
+/// A victim drives a store with many callers and says aloud what was acknowledged. After each crash the store must hold all of it:
+/// nothing lost, nothing granted twice, nothing that nobody wrote. Choices come from the seed; what the machine does at
+/// which instant does not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// SIGKILL at random instants, round after round on one folder.
+    ///
+    /// The machine keeps what a killed process wrote, synced or not: whether the store syncs is what `crash power` finds
+    /// out. Two more checks follow: a second process on the folder is refused, and a victim that acknowledges what it
+    /// never did is found out.
+    Kill {
+        /// How often to kill.
+        #[arg(default_value_t = KILLS_FEW)]
+        rounds: u64,
+        /// Where every choice comes from; any number unless said.
+        #[arg(long)]
+        seed: Option<u64>,
+    },
+    /// Power cuts at random instants: the disk as it was, mounted again and opened.
+    ///
+    /// The store runs on ext4 in a file on XFS, which can clone that file in one step while it is written. Needs root,
+    /// loop devices, xfsprogs and e2fsprogs; where they cannot be had, it says so and is skipped. At the end, disks that lie about
+    /// their syncs must be found out. A disk that loses its own volatile cache is not imitated.
+    Power {
+        /// How many images to take.
+        #[arg(default_value_t = CUTS_FEW)]
+        images: u64,
+        /// Where every choice comes from; any number unless said.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// For itself: the folder to work in, once it has mounts of its own.
+        #[arg(long, hide = true, requires = "victim")]
+        inside: Option<PathBuf>,
+        /// For itself: the victim, which is built by then.
+        #[arg(long, hide = true)]
+        victim: Option<PathBuf>,
+    },
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    match &args.what {
+        What::Kill { rounds, seed } => kill::run(*rounds, seed_or_any(*seed)),
+        What::Power { images, seed, inside: Some(place), victim: Some(victim) } => {
+            power::run_inside(place, victim, *images, seed_or_any(*seed))
+        }
+        What::Power { images, seed, .. } => power::run(*images, seed_or_any(*seed)),
+    }
+}
+
+/// As many of both as every change can afford.
+pub(crate) fn few() -> Result<()> {
+    kill::run(KILLS_FEW, seed_or_any(None))?;
+    power::run(CUTS_FEW, seed_or_any(None))
+}
+
+/// Short, because people copy it.
+fn seed_or_any(seed: Option<u64>) -> u64 {
+    seed.unwrap_or_else(|| rand::random::<u16>().into())
+}

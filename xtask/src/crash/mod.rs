@@ -1,0 +1,23 @@
+//! `cargo xtask crash`: kills a store over and over, and cuts its power, and looks whether it kept its word.
+//!
+//! - [`command`]: what can be asked for; [`kill`]: SIGKILL; [`power`]: power cuts.
+//! - [`line`]: what the victim says; [`ledger`]: what it may be held to; [`entry`]: for one key; [`fault`]: what is wrong.
+//! - [`victim`]: the process that is killed; [`rig`]: file systems whose power can be cut; [`cuts`]: the cuts.
+//! - [`dice`], [`place`], [`progress`], [`stopwatch`]: choices, folders, bars and time.
+
+mod command;
+mod cuts;
+mod dice;
+mod entry;
+mod fault;
+mod kill;
+mod ledger;
+mod line;
+mod place;
+mod power;
+mod progress;
+mod rig;
+mod stopwatch;
+mod victim;
+
+pub(crate) use command::{Args, few, run};

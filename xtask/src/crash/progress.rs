@@ -1,0 +1,53 @@
+//! How far a long run is: a bar on a terminal, a line now and then elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::stopwatch::Stopwatch;
+use crate::run;
+
+/// How often a line is printed where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(20);
+
+/// Counts up to a known end.
+pub(super) struct Progress {
+    what: &'static str,
+    bar: Option<ProgressBar>,
+    most: u64,
+    done: Mutex<(u64, Stopwatch)>,
+}
+
+impl Progress {
+    pub(super) fn new(what: &'static str, most: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(most).with_message(what));
+        if let (Some(bar), Ok(style)) =
+            (&bar, ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {per_sec} eta {eta}"))
+        {
+            bar.set_style(style);
+        }
+        Self { what, bar, most, done: Mutex::new((0, Stopwatch::start())) }
+    }
+
+    /// One more is done.
+    pub(super) fn step(&self) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.0 += 1;
+        if let Some(bar) = &self.bar {
+            bar.set_position(done.0);
+        } else if done.1.elapsed() >= LINE_EVERY {
+            run::started(&format!("{}: {} of {}", self.what, done.0, self.most));
+            done.1 = Stopwatch::start();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
