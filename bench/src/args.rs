@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
+
+use crate::file::{Task, Who};
 
 /// Side-by-side measurements of semel and of what projects write themselves.
 #[derive(Debug, Parser)]
@@ -22,9 +24,18 @@ pub(crate) enum Command {
     /// and one of cycles; rounds are interleaved, and the median counts. Windows are counted in calls and
     /// not in seconds, so that a fast contestant does not have to work on a larger map than a slow one.
     Memory(Settings),
+    /// The embedded durable store, beside fjall, redb and SQLite; every answer waits for the disk
+    ///
+    /// Every contestant is loaded once and stays open; each round measures a window of every one with 1, 64 and 1,024
+    /// callers; rounds are interleaved, and the median counts. What happens once in a store's life (opening, sweeping,
+    /// growing) is measured in processes of its own. All of it takes about a quarter of an hour.
+    File(FileSettings),
     /// One contestant's bytes a record, in a process of its own
     #[command(hide = true)]
     Footprint(FootprintAsk),
+    /// One step in the life of a store, in a process of its own
+    #[command(hide = true)]
+    FileTask(FileAsk),
 }
 
 /// How the measurement is to be.
@@ -48,6 +59,56 @@ pub(crate) struct Settings {
     pub(crate) results: Option<PathBuf>,
 }
 
+/// How the measurement of the durable store is to be.
+#[derive(Clone, Debug, Serialize, clap::Args)]
+pub(crate) struct FileSettings {
+    /// How many done keys are there before a window starts; some parts use half as many, or five times as many
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..=1_500_000))]
+    pub(crate) keys: u64,
+    /// How many rounds; the median of them counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=50))]
+    pub(crate) rounds: u64,
+    /// How many milliseconds a window has
+    #[arg(long, value_name = "MS", default_value_t = 700, value_parser = clap::value_parser!(u64).range(10..))]
+    pub(crate) window_ms: u64,
+    /// Measure this part only; may be given more than once, and then nothing is written unless --results says where
+    #[arg(long, value_name = "PART")]
+    pub(crate) only: Vec<Part>,
+    /// Where the stores are made, and removed at the end: on the disk to be measured; bench/target unless said
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip)]
+    pub(crate) folder: Option<PathBuf>,
+    /// Where the table, the chart and the JSON are written; bench/results of this workspace unless said
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip)]
+    pub(crate) results: Option<PathBuf>,
+}
+
+impl FileSettings {
+    /// Whether this part is to be measured.
+    pub(crate) fn has(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+}
+
+/// A part of the measurement of the durable store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Part {
+    /// Cycles a second with 1, 64 and 1,024 callers, and the raw sync rate of the disk
+    Throughput,
+    /// How long opening takes, after a clean stop and after kill -9
+    Reopen,
+    /// Bytes of memory a key
+    Memory,
+    /// How long it takes to remove all keys once they are past their retention
+    Expiry,
+    /// Cycles a second with ten times as many keys
+    Growth,
+    /// Disk used by a store whose records come and go
+    Disk,
+}
+
 /// Whose bytes, and how many records.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FootprintAsk {
@@ -55,6 +116,23 @@ pub(crate) struct FootprintAsk {
     pub(crate) contestant: String,
     /// How many records
     pub(crate) keys: u64,
+}
+
+/// What to do with whose store.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct FileAsk {
+    /// What to do
+    pub(crate) task: Task,
+    /// Whose store
+    pub(crate) who: Who,
+    /// Where it is
+    pub(crate) folder: PathBuf,
+    /// How many keys it has, or is to have
+    pub(crate) keys: u64,
+    /// How many rounds, if it is to be measured
+    pub(crate) rounds: u64,
+    /// How many milliseconds a window has
+    pub(crate) window_ms: u64,
 }
 
 /// What the command line of this process means.

@@ -10,6 +10,8 @@ const BODY_BYTES: usize = 150;
 pub(crate) const KEY_BYTES: usize = SCOPE.len() + OPERATION.len() + NAME_BYTES;
 
 const NAME_BYTES: usize = 13;
+/// How many different names there are.
+pub(crate) const NAMES_MAX: u64 = 10_000_000;
 
 /// The name of one key, `order-0000042`, as a request would bring it: made without an allocation, so that
 /// contestants are not measured by how names are made.

@@ -4,17 +4,28 @@
 //!
 //! - [`args`]: what was typed.
 //! - [`inputs`]: what every contestant is given, the same for all.
-//! - [`contestants`]: the engine, the memory store alone, and two maps: as usually written, and lean.
-//! - [`memory`]: the measurement itself: rates, bytes a record, latency at the bound, and the bars.
-//! - [`report`]: the numbers as a table, a chart and JSON.
+//! - [`contestants`]: the engine, a store alone, and two maps: as usually written, and lean.
+//! - [`databases`]: general embedded databases as contestants, behind one group commit.
+//! - [`memory`]: the measurement of the memory store: rates, bytes a record, latency at the bound, and the bars.
+//! - [`file`]: that of the durable store: rates, opening, memory, removal, growth, disk, and the bars.
+//! - [`report`]: what both need to show numbers as a table, a chart and JSON.
+//! - [`runtime`]: where callers are. [`stopwatch`]: real time and processor time.
 //! - [`counting`]: an allocator that can count, for bytes a record.
+
+#![expect(
+    clippy::doc_markdown,
+    reason = "names of databases are no items, and help texts would show the backticks"
+)]
 
 mod args;
 mod contestants;
 mod counting;
+mod databases;
+mod file;
 mod inputs;
 mod memory;
 mod report;
+mod runtime;
 mod stopwatch;
 
 use std::process::ExitCode;
@@ -27,6 +38,8 @@ static ALLOCATOR: counting::Counting = counting::Counting;
 fn main() -> ExitCode {
     let done = match args::parse() {
         Command::Memory(settings) => memory::run(&settings),
+        Command::File(settings) => file::run(&settings),
+        Command::FileTask(ask) => file::run_task(&ask),
         Command::Footprint(ask) => memory::footprint_of_this_process(&ask),
     };
     match done {

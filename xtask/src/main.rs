@@ -29,11 +29,10 @@ use clap::{Parser, Subcommand};
                   cargo xtask verify            the same as test, and nothing may be skipped\n  \
                   cargo xtask mutants           do the tests notice when a rule is broken?\n  \
                   cargo xtask simulate 10000    ten thousand seeded histories\n  \
-                  cargo xtask crash kill 10000  kill the embedded store ten thousand times
-  \
-                  cargo xtask crash power 1000  cut its power a thousand times
-  \
-                  cargo xtask bench memory      measure against a plain map, on this machine"
+                  cargo xtask crash kill 10000  kill the embedded store ten thousand times\n  \
+                  cargo xtask crash power 10000 cut its power ten thousand times\n  \
+                  cargo xtask bench memory      measure against a plain map, on this machine\n  \
+                  cargo xtask bench file        the durable store against embedded databases, on this disk"
 )]
 struct Cli {
     #[command(subcommand)]

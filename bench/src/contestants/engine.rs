@@ -1,10 +1,10 @@
-//! `Semel` over a memory store, through its public API.
+//! `Semel` over a store, through its public API.
 
 use anyhow::{Result, bail};
-use semel::store::MemoryStore;
-use semel::{Claim, Decision, Fingerprint, Key, Outcome, Semel};
+use semel::store::Store;
+use semel::{Claim, Decision, Fingerprint, Key, Outcome, Permit, Semel};
 
-use super::contestant::Contestant;
+use super::contestant::{Claimed, Contestant};
 use crate::inputs::{self, Name, OPERATION, Response, SCOPE};
 
 /// The engine, as a service would hold it.
@@ -14,12 +14,12 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(store: MemoryStore) -> Self {
+    pub(crate) fn new(store: impl Store) -> Self {
         Self { semel: Semel::new(store), outcome: Response::new().encoded() }
     }
 
     /// Asks to run, as an application would.
-    pub(crate) async fn claim(&self, number: u64) -> semel::Result<Decision> {
+    pub(crate) async fn decision(&self, number: u64) -> semel::Result<Decision> {
         let key = Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?;
         let fingerprint = Fingerprint::from_bytes(inputs::digest(number));
         self.semel.claim(Claim::new(&key).fingerprint(fingerprint)).await
@@ -27,19 +27,19 @@ impl Engine {
 }
 
 impl Contestant for Engine {
-    async fn cycle(&self, number: u64) -> Result<()> {
-        let Decision::Run(permit) = self.claim(number).await? else {
-            bail!("key {number} was not to be run");
-        };
-        permit.complete(Outcome::success(self.outcome.as_slice())).await?;
-        Ok(())
+    type Run = Permit;
+
+    async fn claim(&self, number: u64) -> Result<Claimed<Permit>> {
+        match self.decision(number).await? {
+            Decision::Run(permit) => Ok(Claimed::Run(permit)),
+            Decision::Replay(replay) => Ok(Claimed::Replay(replay.outcome().bytes().len())),
+            other => bail!("key {number}: a claim was told {}", other.word()),
+        }
     }
 
-    async fn replay(&self, number: u64) -> Result<usize> {
-        let Decision::Replay(replay) = self.claim(number).await? else {
-            bail!("key {number} was not replayed");
-        };
-        Ok(replay.outcome().bytes().len())
+    async fn complete(&self, permit: Permit) -> Result<()> {
+        permit.complete(Outcome::success(self.outcome.as_slice())).await?;
+        Ok(())
     }
 
     /// Writes the counts of duplicates, as the engine would do by itself two seconds later.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, bail};
 use dashmap::DashMap;
 
-use super::contestant::Contestant;
+use super::contestant::{Claimed, Contestant};
 use crate::inputs::{self, Name, OPERATION, Response, SCOPE};
 
 const KEPT_FOR: Duration = Duration::from_hours(24);
@@ -70,7 +70,7 @@ impl LeanMap {
         Begun::Fresh
     }
 
-    fn complete(&self, key: &str, response: Vec<u8>) -> Result<()> {
+    fn finish(&self, key: &str, response: Vec<u8>) -> Result<()> {
         let mut kept = self.map.get_mut(key).context("what was begun is there")?;
         kept.status = Status::Completed;
         kept.response = Some(response);
@@ -80,23 +80,21 @@ impl LeanMap {
 }
 
 impl Contestant for LeanMap {
-    async fn cycle(&self, number: u64) -> Result<()> {
-        let key = key(number);
-        let Begun::Fresh = self.begin(&key, inputs::digest(number)) else {
-            bail!("key {number} was not to be run");
-        };
-        self.complete(&key, self.response.clone())
-    }
+    type Run = String;
 
-    async fn replay(&self, number: u64) -> Result<usize> {
-        let fingerprint = inputs::digest(number);
-        let Begun::Known(kept) = self.begin(&key(number), fingerprint) else {
-            bail!("key {number} was not replayed");
+    async fn claim(&self, number: u64) -> Result<Claimed<String>> {
+        let (key, fingerprint) = (key(number), inputs::digest(number));
+        let Begun::Known(kept) = self.begin(&key, fingerprint) else {
+            return Ok(Claimed::Run(key));
         };
         if kept.fingerprint != fingerprint || kept.status != Status::Completed {
             bail!("key {number} is not what it was");
         }
-        Ok(kept.response.context("what is completed has a response")?.len())
+        Ok(Claimed::Replay(kept.response.context("what is completed has a response")?.len()))
+    }
+
+    async fn complete(&self, key: String) -> Result<()> {
+        self.finish(&key, self.response.clone())
     }
 }
 

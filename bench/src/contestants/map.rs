@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, bail};
 use dashmap::DashMap;
 
-use super::contestant::Contestant;
+use super::contestant::{Claimed, Contestant};
 use crate::inputs::{HexDigest, Name, OPERATION, Response, SCOPE};
 
 const KEPT_FOR: Duration = Duration::from_hours(24);
@@ -69,7 +69,7 @@ impl PlainMap {
         Begun::Fresh
     }
 
-    fn complete(&self, key: &str, response: Response) -> Result<()> {
+    fn finish(&self, key: &str, response: Response) -> Result<()> {
         let now = now();
         let mut record = self.records.get_mut(key).context("what was begun is there")?;
         record.status = Status::Completed;
@@ -81,23 +81,21 @@ impl PlainMap {
 }
 
 impl Contestant for PlainMap {
-    async fn cycle(&self, number: u64) -> Result<()> {
-        let key = key(number);
-        let Begun::Fresh = self.begin(&key, HexDigest::of(number).as_str()) else {
-            bail!("key {number} was not to be run");
-        };
-        self.complete(&key, self.response.clone())
-    }
+    type Run = String;
 
-    async fn replay(&self, number: u64) -> Result<usize> {
-        let fingerprint = HexDigest::of(number);
-        let Begun::Duplicate(record) = self.begin(&key(number), fingerprint.as_str()) else {
-            bail!("key {number} was not replayed");
+    async fn claim(&self, number: u64) -> Result<Claimed<String>> {
+        let (key, fingerprint) = (key(number), HexDigest::of(number));
+        let Begun::Duplicate(record) = self.begin(&key, fingerprint.as_str()) else {
+            return Ok(Claimed::Run(key));
         };
         if record.fingerprint != fingerprint.as_str() || record.status != Status::Completed {
             bail!("key {number} is not what it was");
         }
-        Ok(record.response.context("what is completed has a response")?.body.len())
+        Ok(Claimed::Replay(record.response.context("what is completed has a response")?.body.len()))
+    }
+
+    async fn complete(&self, key: String) -> Result<()> {
+        self.finish(&key, self.response.clone())
     }
 }
 

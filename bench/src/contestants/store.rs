@@ -1,17 +1,19 @@
-//! The memory store driven by the machine directly: what is left of a call when the engine is taken away.
+//! A store driven by the machine directly: what is left of a call when the engine is taken away.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use semel::clock::Timestamp;
-use semel::machine::claim::{Ask, Claimed, Probe, Reentry, claim};
+use semel::machine::claim::{Ask, Claimed as Told, Probe, Reentry, claim};
 use semel::machine::settle::complete;
 use semel::machine::{Ruling, Write};
 use semel::record::{PermitId, Record, Version};
-use semel::store::{MemoryStore, Store, Swap, SwapReply};
+use semel::store::{Store, Swap, SwapReply};
 use semel::{Fingerprint, Key, LEASE_DEFAULT, Lapse, Outcome, RETENTION_DEFAULT};
 
-use super::contestant::{Contestant, roomy};
+use super::contestant::{Claimed, Contestant};
 use crate::inputs::{self, Name, OPERATION, Response, SCOPE};
 
 thread_local! {
@@ -20,17 +22,60 @@ thread_local! {
 }
 
 /// The store, and what the machine has to be told.
-pub(crate) struct StoreAlone {
-    store: MemoryStore,
+pub(crate) struct StoreAlone<S> {
+    store: S,
     outcome: Vec<u8>,
+    retention: Duration,
 }
 
-impl StoreAlone {
-    pub(crate) fn new() -> Self {
-        Self { store: roomy(), outcome: Response::new().encoded() }
+/// A run that was granted.
+pub(crate) struct Run {
+    permit_id: PermitId,
+    record: Arc<Record>,
+    now: Timestamp,
+}
+
+impl<S: Store> StoreAlone<S> {
+    pub(crate) fn new(store: S) -> Self {
+        Self { store, outcome: Response::new().encoded(), retention: RETENTION_DEFAULT }
     }
 
-    fn ask(number: u64) -> Result<Ask> {
+    /// The same, with records that are remembered for so long.
+    pub(crate) fn retention(mut self, retention: Duration) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    pub(crate) fn store(&self) -> &S {
+        &self.store
+    }
+
+    pub(crate) fn into_store(self) -> S {
+        self.store
+    }
+
+    /// Claims and completes many new keys, each step in one batch: for loading a store before it is measured.
+    pub(crate) async fn fill(&self, numbers: Range<u64>) -> Result<()> {
+        let asks = numbers.map(|number| self.ask(number)).collect::<Result<Vec<_>>>()?;
+        let claims = asks.iter().map(|ask| Ok(swap(None, first_write(ask)?))).collect::<Result<Vec<_>>>()?;
+        let granted = self.store.swap(claims).await?;
+        let completes = asks.iter().zip(granted.value).map(|(ask, reply)| {
+            let SwapReply::Swapped(record) = reply else { bail!("a key that is loaded was there before") };
+            let write = self.last_write(&Run {
+                permit_id: ask.permit_id,
+                record: Arc::clone(&record),
+                now: granted.now,
+            })?;
+            Ok(swap(Some(record.version), write))
+        });
+        let settled = self.store.swap(completes.collect::<Result<Vec<_>>>()?).await?;
+        if settled.value.iter().any(|reply| !matches!(reply, SwapReply::Swapped(_))) {
+            bail!("a key that is loaded was written by somebody else");
+        }
+        Ok(())
+    }
+
+    fn ask(&self, number: u64) -> Result<Ask> {
         Ok(Ask {
             key: Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?,
             fingerprint: Some(Fingerprint::from_bytes(inputs::digest(number))),
@@ -38,7 +83,7 @@ impl StoreAlone {
             owner: OWNER.with(Arc::clone),
             reentry: Reentry::Refused,
             lease: LEASE_DEFAULT,
-            retention: RETENTION_DEFAULT,
+            retention: self.retention,
             lapse: Lapse::Rerun,
             attempts_max: None,
             first_event: None,
@@ -46,46 +91,52 @@ impl StoreAlone {
         })
     }
 
-    /// Swaps as the engine does: on the guess that there is no record, since a claim is new more often than not.
-    async fn swap(&self, expected: Option<Version>, write: Write) -> Result<(SwapReply, Timestamp)> {
-        let answer = self.store.swap(vec![Swap { expected, next: write.next, keep: write.keep }]).await?;
+    fn last_write(&self, run: &Run) -> Result<Write> {
+        let outcome = Outcome::success(self.outcome.as_slice());
+        let ruling = complete(Some(&run.record), run.permit_id, &outcome, run.now);
+        ruling.write.context("a run that holds its permit completes")
+    }
+
+    async fn swap(&self, swap: Swap) -> Result<(SwapReply, Timestamp)> {
+        let answer = self.store.swap(vec![swap]).await?;
         let reply = answer.value.into_iter().next().context("one swap has one answer")?;
         Ok((reply, answer.now))
     }
-
-    async fn claim(&self, ask: &Ask) -> Result<(Claimed, Arc<Record>, Timestamp)> {
-        // A machine that finds nothing asks no clock.
-        let Ruling { write: Some(write), .. } = claim(None, ask, Timestamp::default()) else {
-            bail!("a first claim writes");
-        };
-        match self.swap(None, write).await? {
-            (SwapReply::Swapped(record), now) => Ok((Claimed::Run, record, now)),
-            (SwapReply::Stale(Some(record)), now) => Ok((claim(Some(&record), ask, now).answer, record, now)),
-            (SwapReply::Stale(None) | SwapReply::Full, _) => bail!("nothing has to be full or swept here"),
-        }
-    }
 }
 
-impl Contestant for StoreAlone {
-    async fn cycle(&self, number: u64) -> Result<()> {
-        let ask = Self::ask(number)?;
-        let (Claimed::Run, record, now) = self.claim(&ask).await? else {
-            bail!("key {number} was not to be run");
+impl<S: Store> Contestant for StoreAlone<S> {
+    type Run = Run;
+
+    /// Swaps as the engine does: on the guess that there is no record, since a claim is new more often than not.
+    async fn claim(&self, number: u64) -> Result<Claimed<Run>> {
+        let ask = self.ask(number)?;
+        let (record, now) = match self.swap(swap(None, first_write(&ask)?)).await? {
+            (SwapReply::Swapped(record), now) => {
+                return Ok(Claimed::Run(Run { permit_id: ask.permit_id, record, now }));
+            }
+            (SwapReply::Stale(Some(record)), now) => (record, now),
+            (SwapReply::Stale(None) | SwapReply::Full, _) => bail!("nothing has to be full or swept here"),
         };
-        let outcome = Outcome::success(self.outcome.as_slice());
-        let Ruling { write: Some(write), .. } = complete(Some(&record), ask.permit_id, &outcome, now) else {
-            bail!("a run that holds its permit completes");
+        let Ruling { answer: Told::Replay, .. } = claim(Some(&record), &ask, now) else {
+            bail!("key {number} was not replayed");
         };
-        let (SwapReply::Swapped(_), _) = self.swap(Some(record.version), write).await? else {
-            bail!("nobody else writes key {number}");
+        Ok(Claimed::Replay(record.outcome().context("a done record has an outcome")?.bytes().len()))
+    }
+
+    async fn complete(&self, run: Run) -> Result<()> {
+        let write = self.last_write(&run)?;
+        let (SwapReply::Swapped(_), _) = self.swap(swap(Some(run.record.version), write)).await? else {
+            bail!("somebody else wrote a record whose permit was held");
         };
         Ok(())
     }
+}
 
-    async fn replay(&self, number: u64) -> Result<usize> {
-        let (Claimed::Replay, record, _) = self.claim(&Self::ask(number)?).await? else {
-            bail!("key {number} was not replayed");
-        };
-        Ok(record.outcome().context("a done record has an outcome")?.bytes().len())
-    }
+fn first_write(ask: &Ask) -> Result<Write> {
+    // A machine that finds nothing asks no clock.
+    claim(None, ask, Timestamp::default()).write.context("a first claim writes")
+}
+
+fn swap(expected: Option<Version>, write: Write) -> Swap {
+    Swap { expected, next: write.next, keep: write.keep }
 }

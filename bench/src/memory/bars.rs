@@ -1,8 +1,9 @@
 //! What the numbers must reach.
 
 use super::bound::{FORGETS, REFUSED};
-use super::results::{Bar, BoundCase, Footprint, Rate, Work};
+use super::results::{BoundCase, Footprint, Rate, Work};
 use super::rounds::{ENGINE, MAP, STORE, THREADS};
+use crate::report::Bar;
 
 const REPLAYS_TIMES_MAP: f64 = 1.0;
 const CYCLES_TIMES_MAP: f64 = 1.0;

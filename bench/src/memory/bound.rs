@@ -7,10 +7,11 @@ use hdrhistogram::Histogram;
 use semel::store::MemoryStore;
 use semel::{Decision, ErrorKind};
 
-use super::results::{BoundCase, median};
-use super::rounds::runtime;
+use super::results::BoundCase;
 use crate::args::Settings;
 use crate::contestants::{Contestant, Engine};
+use crate::report::median;
+use crate::runtime::runtime;
 use crate::stopwatch::Stopwatch;
 
 /// How many claims are measured in each case of each round: few enough that half full stays half full, and
@@ -86,7 +87,7 @@ impl Case {
 
     async fn claim(&mut self, number: u64) -> Result<()> {
         let watch = Stopwatch::start();
-        let answer = self.engine.claim(number).await;
+        let answer = self.engine.decision(number).await;
         let span = watch.elapsed();
         match (self.name, answer) {
             (HALF | FORGETS, Ok(Decision::Run(_))) => {}

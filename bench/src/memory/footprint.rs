@@ -6,11 +6,12 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::results::Footprint;
-use super::rounds::{LEAN, MAP, STORE, runtime};
+use super::rounds::{LEAN, MAP, STORE};
 use crate::args::FootprintAsk;
-use crate::contestants::{Contestant, LeanMap, PlainMap, StoreAlone};
+use crate::contestants::{Contestant, LeanMap, PlainMap, StoreAlone, roomy};
 use crate::counting;
 use crate::inputs::{KEY_BYTES, Response};
+use crate::runtime::runtime;
 
 /// Measures each contestant in a process of its own: memory that another one freed would hide what it takes.
 pub(super) fn measure(keys: u64, step: impl Fn()) -> Result<Vec<Footprint>> {
@@ -35,7 +36,7 @@ fn in_a_process_of_its_own(contestant: &str, keys: u64) -> Result<Footprint> {
 /// The other side: fills one contestant, and prints what that took.
 pub(crate) fn footprint_of_this_process(ask: &FootprintAsk) -> Result<()> {
     let footprint = match ask.contestant.as_str() {
-        STORE => fill(StoreAlone::new(), ask),
+        STORE => fill(StoreAlone::new(roomy()), ask),
         MAP => fill(PlainMap::new(), ask),
         LEAN => fill(LeanMap::new(), ask),
         other => bail!("no contestant `{other}`; there are `{STORE}`, `{MAP}` and `{LEAN}`"),

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use super::results::{Rate, Times, Work, median};
+use super::results::{Rate, Times, Work};
 use crate::args::Settings;
 use crate::contestants::{Contestant, Engine, LeanMap, PlainMap, StoreAlone, roomy};
 use crate::inputs;
+use crate::report::median;
+use crate::runtime::runtime;
 use crate::stopwatch::{Stopwatch, processor_time};
 
 /// In the order in which they are shown.
@@ -72,7 +73,7 @@ struct Windows {
 fn windows(contestant: &str, threads: usize, settings: &Settings) -> Result<Windows> {
     match contestant {
         ENGINE => windows_of(Engine::new(roomy()), threads, settings),
-        STORE => windows_of(StoreAlone::new(), threads, settings),
+        STORE => windows_of(StoreAlone::new(roomy()), threads, settings),
         LEAN => windows_of(LeanMap::new(), threads, settings),
         _ => windows_of(PlainMap::new(), threads, settings),
     }
@@ -98,12 +99,6 @@ fn windows_of<C: Contestant>(contestant: C, threads: usize, settings: &Settings)
         }))
     })?;
     Ok(Windows { replays, counts, cycles })
-}
-
-/// Tokio's threaded runtime, since that is where applications call from.
-pub(super) fn runtime(threads: usize) -> Result<Runtime> {
-    let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(threads).enable_all().build().context("the runtime cannot start")
 }
 
 /// Makes all calls from one task a thread, each task one call after the other.

@@ -1,14 +1,17 @@
-//! The numbers as a table and a chart; JSON they are by themselves.
+//! What every measurement needs to show its numbers; JSON they are by themselves.
 //!
 //! - [`facts`](Facts): which machine this is.
-//! - [`mod@markdown`]: the tables that are printed and kept.
-//! - [`panels`](chart): which numbers become which bars. [`svg`]: bars, axes and labels.
+//! - [`numbers`](median): the middle of many numbers, and the [`Bar`] that it must reach.
+//! - [`mod@table`]: tables that are printed and kept. [`svg`]: bars, axes and labels.
+//! - [`output`](keep): where they go, and how far a run is.
 
 mod facts;
-mod markdown;
-mod panels;
-mod svg;
+mod numbers;
+mod output;
+pub(crate) mod svg;
+mod table;
 
 pub(crate) use facts::Facts;
-pub(crate) use markdown::markdown;
-pub(crate) use panels::chart;
+pub(crate) use numbers::{Bar, median};
+pub(crate) use output::{keep, progress, workspace};
+pub(crate) use table::{bars, grouped, table, thousands};

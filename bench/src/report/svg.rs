@@ -12,45 +12,40 @@ const PANEL_FOOT: f64 = 62.0;
 const INK: &str = "#1f2933";
 const FAINT: &str = "#66727f";
 const GRID: &str = "#e3e7eb";
-/// Told apart by lightness too, for those who do not see the hues.
-const COLOURS: [(&str, &str); 4] = [
-    ("engine", "#1d5fa8"),
-    ("store alone", "#5fa8d3"),
-    ("DashMap, as usually written", "#b8860b"),
-    ("DashMap, lean", "#e0c068"),
-];
+/// Which name has which colour.
+pub(crate) type Colours = [(&'static str, &'static str)];
 
 /// One set of axes.
-pub(super) struct Panel {
-    pub(super) title: String,
-    pub(super) axis: String,
-    pub(super) groups: Vec<Group>,
+pub(crate) struct Panel {
+    pub(crate) title: String,
+    pub(crate) axis: String,
+    pub(crate) groups: Vec<Group>,
 }
 
 /// Bars that belong together.
-pub(super) struct Group {
-    pub(super) label: String,
-    pub(super) bars: Vec<Bar>,
+pub(crate) struct Group {
+    pub(crate) label: String,
+    pub(crate) bars: Vec<Bar>,
 }
 
 /// One number.
-pub(super) struct Bar {
-    pub(super) name: String,
-    pub(super) value: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
-    pub(super) label: String,
+pub(crate) struct Bar {
+    pub(crate) name: String,
+    pub(crate) value: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) label: String,
 }
 
 impl Bar {
     /// A number without a spread.
-    pub(super) fn exact(name: &str, value: f64) -> Self {
+    pub(crate) fn exact(name: &str, value: f64) -> Self {
         Self { name: name.to_owned(), value, low: value, high: value, label: format!("{value:.0}") }
     }
 }
 
 /// The panels below each other, under a title and a note.
-pub(super) fn draw(title: &str, note: &str, panels: &[Panel]) -> String {
+pub(crate) fn draw(title: &str, note: &str, colours: &Colours, panels: &[Panel]) -> String {
     let height = 80.0 + panels.iter().map(Panel::height).sum::<f64>();
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -61,7 +56,7 @@ pub(super) fn draw(title: &str, note: &str, panels: &[Panel]) -> String {
     text(&mut svg, (24.0, 56.0), &format!("font-size=\"12\" fill=\"{FAINT}\""), note);
     let mut top = 80.0;
     for panel in panels {
-        panel.draw(&mut svg, top);
+        panel.draw(&mut svg, colours, top);
         top += panel.height();
     }
     svg + "</svg>\n"
@@ -73,7 +68,7 @@ impl Panel {
         PANEL_HEAD + rows.sum::<f64>() + PANEL_FOOT
     }
 
-    fn draw(&self, svg: &mut String, top: f64) {
+    fn draw(&self, svg: &mut String, colours: &Colours, top: f64) {
         text(svg, (24.0, top + 18.0), "font-size=\"15\" font-weight=\"600\"", &self.title);
         let highest =
             self.groups.iter().flat_map(|group| &group.bars).map(|bar| bar.high).fold(0.0, f64::max);
@@ -86,7 +81,7 @@ impl Panel {
         for group in &self.groups {
             text(svg, (24.0, y + 15.0), "font-weight=\"500\"", &group.label);
             for bar in &group.bars {
-                bar.draw(svg, y, x);
+                bar.draw(svg, colours, y, x);
                 y += BAR + 4.0;
             }
             y += GAP;
@@ -117,8 +112,8 @@ impl Panel {
 }
 
 impl Bar {
-    fn draw(&self, svg: &mut String, y: f64, x: impl Fn(f64) -> f64) {
-        let colour = COLOURS.iter().find(|(name, _)| *name == self.name).map_or(FAINT, |(_, colour)| colour);
+    fn draw(&self, svg: &mut String, colours: &Colours, y: f64, x: impl Fn(f64) -> f64) {
+        let colour = colours.iter().find(|(name, _)| *name == self.name).map_or(FAINT, |(_, colour)| colour);
         let name_style = format!("font-size=\"12\" fill=\"{FAINT}\" text-anchor=\"end\"");
         text(svg, (LEFT - 8.0, y + 15.0), &name_style, &self.name);
         let width = (x(self.value) - LEFT).max(1.0);
@@ -177,8 +172,8 @@ mod tests {
         let bars = vec![Bar::exact("a<b", 3.0)];
         let panel =
             Panel { title: "T".into(), axis: "A".into(), groups: vec![Group { label: "G".into(), bars }] };
-        let svg = draw("title", "note", &[panel]);
-        for part in ["title", "note", ">T<", ">A<", ">G<", "a&lt;b", ">3<"] {
+        let svg = draw("title", "note", &[("a<b", "#123456")], &[panel]);
+        for part in ["title", "note", ">T<", ">A<", ">G<", "a&lt;b", ">3<", "#123456"] {
             assert!(svg.contains(part), "{part}");
         }
     }

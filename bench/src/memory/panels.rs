@@ -1,11 +1,16 @@
 //! Which numbers become which bars.
 
-use super::markdown::grouped;
-use super::svg::{Bar, Group, Panel, draw};
-use crate::memory::{BoundCase, Footprint, Rate, Results, Work};
+use super::results::{BoundCase, Footprint, Rate, Results, Work};
+use super::rounds::{ENGINE, LEAN, MAP, STORE};
+use crate::report::grouped;
+use crate::report::svg::{Bar, Group, Panel, draw};
+
+/// Told apart by lightness too, for those who do not see the hues.
+const COLOURS: [(&str, &str); 4] =
+    [(ENGINE, "#1d5fa8"), (STORE, "#5fa8d3"), (MAP, "#b8860b"), (LEAN, "#e0c068")];
 
 /// The chart of a run.
-pub(crate) fn chart(results: &Results) -> String {
+pub(super) fn chart(results: &Results) -> String {
     let facts = &results.facts;
     let note = format!(
         "{} cores, {} · {} keys · median of {} interleaved rounds, whiskers from min to max",
@@ -20,7 +25,7 @@ pub(crate) fn chart(results: &Results) -> String {
         footprints(&results.footprints),
         bound(&results.bound),
     ];
-    draw("semel in memory, beside a DashMap as usually written and a lean one", &note, &panels)
+    draw("semel in memory, beside a DashMap as usually written and a lean one", &note, &COLOURS, &panels)
 }
 
 fn rates(title: &str, work: Work, rates: &[Rate]) -> Panel {

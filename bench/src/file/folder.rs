@@ -1,0 +1,92 @@
+//! Where the stores are made, on which disk, and how much of it they take.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::report::workspace;
+
+/// A folder that is removed with everything in it when the run ends.
+pub(super) struct TempFolder(PathBuf);
+
+impl TempFolder {
+    /// A new one under `parent`; under `target` of this workspace unless said.
+    pub(super) fn under(parent: Option<&Path>) -> Result<Self> {
+        let parent = parent.map_or_else(|| workspace().join("target"), Path::to_path_buf);
+        let path = parent.join(format!("semel-bench-{}", std::process::id()));
+        fs::create_dir_all(&path).with_context(|| format!("{} cannot be made", path.display()))?;
+        Ok(Self(path.canonicalize()?))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A folder in it that does not exist yet, or no longer.
+    pub(super) fn fresh(&self, name: &str) -> Result<PathBuf> {
+        let path = self.0.join(name);
+        if path.exists() {
+            fs::remove_dir_all(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
+        }
+        fs::create_dir(&path).with_context(|| format!("{} cannot be made", path.display()))?;
+        Ok(path)
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("{} is left over: {error}", self.0.display());
+        }
+    }
+}
+
+/// Which filesystem a folder is on, and on which device: `ext4 on /dev/sda1`. One that keeps files in memory is
+/// refused: a sync costs nothing there.
+pub(super) fn filesystem(path: &Path) -> Result<String> {
+    let mounts = fs::read_to_string("/proc/self/mounts").context("mounts are read on Linux only")?;
+    let (kind, device) = mount_of(&mounts, path).context("the folder is on no filesystem")?;
+    if ["tmpfs", "ramfs"].contains(&kind) {
+        bail!("{} is on {kind}, in memory: say --folder with one on a disk", path.display());
+    }
+    Ok(format!("{kind} on {device}"))
+}
+
+/// Kind and device of the mount that is nearest above the path; of two on one place, the later hides the earlier.
+fn mount_of<'a>(mounts: &'a str, path: &Path) -> Option<(&'a str, &'a str)> {
+    let lines = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (device, place, kind) = (words.next()?, words.next()?, words.next()?);
+        path.starts_with(place).then_some((place.len(), kind, device))
+    });
+    lines.max_by_key(|(length, ..)| *length).map(|(_, kind, device)| (kind, device))
+}
+
+/// How many bytes of the disk a folder takes: blocks, not lengths, so that holes do not count and what is kept in
+/// reserve does.
+pub(super) fn disk_bytes(folder: &Path) -> Result<u64> {
+    const BLOCK_BYTES: u64 = 512;
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        // What is removed between the two looks takes nothing any more.
+        let Ok(metadata) = entry.metadata() else { continue };
+        bytes += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * BLOCK_BYTES };
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_mount_above_a_path_is_found() {
+        let mounts = "/dev/a / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/b /tmp/data xfs rw 0 0\n";
+        assert_eq!(mount_of(mounts, Path::new("/tmp/data/x")), Some(("xfs", "/dev/b")));
+        assert_eq!(mount_of(mounts, Path::new("/tmp/database")), Some(("tmpfs", "tmpfs")));
+        assert_eq!(mount_of(mounts, Path::new("/var")), Some(("ext4", "/dev/a")));
+    }
+}

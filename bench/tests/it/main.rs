@@ -1,0 +1,5 @@
+//! The measurements from outside, with tiny numbers: that they run to their end and name everyone.
+
+#![cfg(test)]
+
+mod file;
