@@ -42,9 +42,12 @@ struct Scene {
 impl Scene {
     /// Whether there is nothing more to be learned.
     fn is_over(&self) -> bool {
-        let faults = self.tally.faults.len() + self.ledger.lock().tally.faults.len();
-        let most = if self.lie.is_some() { 0 } else { FAULTS_MOST };
-        self.left == 0 || faults > most
+        let is_clear = match self.lie {
+            // A lie may show in other ways first; a loss is the plainest.
+            Some(_) => self.tally.count(Kind::Lost) > 0,
+            None => self.tally.faults.len() + self.ledger.lock().tally.faults.len() > FAULTS_MOST,
+        };
+        self.left == 0 || is_clear
     }
 }
 
