@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use semel::record::{Record, Version};
+use semel::record::Record;
 use semel::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
 use semel::{Error, ErrorKind, RecordId, Result};
 use tokio::sync::oneshot;
@@ -129,12 +129,11 @@ impl FileStore {
         Ok(told)
     }
 
-    /// What is stale by what is on disk needs no writer: most retries end here.
+    /// A first claim of a key that is there needs no writer: most retries end here.
     fn stale_at_once(&self, batch: &[Swap]) -> Option<Entry> {
-        let [swap] = batch else { return None };
+        let [swap @ Swap { expected: None, .. }] = batch else { return None };
         let entry = self.reader.index.get(&half(&swap.id()))?;
-        let is_kept = entry.kept_at(self.reader.clock.now()) == Kept::Yes;
-        (is_kept && swap.expected != Some(Version::new(entry.version))).then_some(entry)
+        (entry.kept_at(self.reader.clock.now()) == Kept::Yes).then_some(entry)
     }
 
     fn patient(&self) -> Option<Arc<Patient>> {
