@@ -2,7 +2,8 @@
 //!
 //! Settings: `SyncData` (fdatasync) with every batch; a cache of 1 GiB, which holds everything; the memtables, worker
 //! threads and journal size that it has by default, since its authors chose them for writes like these. A batch does not
-//! read its own writes, so what it has written so far is kept beside it.
+//! read its own writes, so what it has written so far is kept beside it. A sweep starts where the last one ended: from the
+//! beginning, it would walk over the marks of everything that was ever removed, and take minutes.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 use anyhow::Result;
 use fjall::{Database as Tree, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 
-use super::call::{Call, Database, Id, Reply, id_in, place};
+use super::call::{Call, Database, Id, Place, Reply, id_in, place};
 use super::row::{Kept, Row};
 
 const CACHE_BYTES: u64 = 1 << 30;
@@ -20,6 +21,8 @@ pub(crate) struct Fjall {
     tree: Tree,
     rows: Keyspace,
     by_time: Keyspace,
+    /// What is before this place is removed. Nothing comes there later: a row is kept for longer than until now.
+    swept_until: Place,
 }
 
 impl Fjall {
@@ -27,7 +30,7 @@ impl Fjall {
         let tree = Tree::builder(folder).cache_size(CACHE_BYTES).open()?;
         let rows = tree.keyspace("rows", KeyspaceCreateOptions::default)?;
         let by_time = tree.keyspace("by_time", KeyspaceCreateOptions::default)?;
-        Ok(Self { tree, rows, by_time })
+        Ok(Self { tree, rows, by_time, swept_until: [0; 40] })
     }
 
     fn batch(&self) -> OwnedWriteBatch {
@@ -96,8 +99,9 @@ impl Database for Fjall {
         let mut batch = self.batch();
         let end = place(now_micros, &[0xff; 32]);
         let mut removed = 0;
-        for found in self.by_time.range(..=end).take(limit) {
+        for found in self.by_time.range(self.swept_until..=end).take(limit) {
             let place = found.key()?;
+            self.swept_until = place.as_ref().try_into()?;
             if let Some(id) = id_in(&place) {
                 batch.remove(&self.rows, id);
             }

@@ -24,6 +24,12 @@ impl TempFolder {
         &self.0
     }
 
+    /// Removes everything in it: the next part needs the room, on the disk and in the page cache.
+    pub(super) fn clear(&self) -> Result<()> {
+        fs::remove_dir_all(&self.0).with_context(|| format!("{} cannot be removed", self.0.display()))?;
+        fs::create_dir(&self.0).with_context(|| format!("{} cannot be made", self.0.display()))
+    }
+
     /// A folder in it that does not exist yet, or no longer.
     pub(super) fn fresh(&self, name: &str) -> Result<PathBuf> {
         let path = self.0.join(name);

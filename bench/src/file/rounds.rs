@@ -74,6 +74,8 @@ pub(super) fn measure(
         }
     }
     let neighbours_share = neighbours.share();
+    drop(entrants);
+    folder.clear()?;
     Ok(Throughput { rates: rates(&samples), raw: raw_rates(&raw, &samples), neighbours_share })
 }
 

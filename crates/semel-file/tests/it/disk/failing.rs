@@ -1,6 +1,7 @@
 //! Any disk, with an error at the nth call, or with no room left.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use semel_file::disk::{Disk, DiskFile};
@@ -36,6 +37,14 @@ pub(crate) struct Failed {
     pub(crate) name: String,
     /// Whether it said that there is no room.
     pub(crate) for_want_of_room: bool,
+}
+
+impl Failed {
+    /// Whether it was to write or sync a part of the log itself, and not what is only prepared or tidied up.
+    pub(crate) fn is_of_the_log(&self) -> bool {
+        let is_segment = Path::new(&self.name).extension().is_some_and(|extension| extension == "log");
+        is_segment && ["write", "sync"].contains(&self.what)
+    }
 }
 
 /// Any disk, with errors. Clones are the same disk.

@@ -76,6 +76,14 @@ impl SimulatedDisk {
         self.state().power = Power::After(more);
     }
 
+    /// Takes back that the power is about to go, if it has not gone yet.
+    pub(crate) fn power_stays_on(&self) {
+        let mut state = self.state();
+        if state.power != Power::Off {
+            state.power = Power::On;
+        }
+    }
+
     pub(crate) fn is_off(&self) -> bool {
         self.state().power == Power::Off
     }

@@ -58,8 +58,7 @@ fn run(nth: u64, failure: Failure) -> Result<(), String> {
 ///
 /// Whether somebody was told that nothing happened, and it had, is seen when the disk is opened again.
 fn judge(failed: &Failed, ended: semel::Result<()>, store: &FileStore) -> Result<(), String> {
-    let is_log = std::path::Path::new(&failed.name).extension().is_some_and(|extension| extension == "log");
-    let must_stop = is_log && ["write", "sync"].contains(&failed.what) && !failed.for_want_of_room;
+    let must_stop = failed.is_of_the_log() && !failed.for_want_of_room;
     match ended {
         Ok(()) if must_stop => Err("the store went on".to_owned()),
         Ok(()) => Ok(()),

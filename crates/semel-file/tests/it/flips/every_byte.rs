@@ -1,4 +1,5 @@
-//! One byte at a time: all of them if `SEMEL_FLIPS` is `all`, else some of a smaller log.
+//! One byte at a time. `SEMEL_FLIPS=all` flips all of a log of 1 MiB, `SEMEL_FLIPS=7` every seventh; else some of a
+//! smaller log are flipped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -19,10 +20,11 @@ struct Scale {
 }
 
 fn scale() -> Scale {
-    if std::env::var("SEMEL_FLIPS").is_ok_and(|flips| flips == "all") {
-        Scale { log_bytes: 1 << 20, stride: 1 }
-    } else {
-        Scale { log_bytes: 128 << 10, stride: 97 }
+    let log_bytes = 1 << 20;
+    match std::env::var("SEMEL_FLIPS").as_deref() {
+        Ok("all") => Scale { log_bytes, stride: 1 },
+        Ok(stride) => Scale { log_bytes, stride: stride.parse().expect("`all`, or every which byte") },
+        Err(_) => Scale { log_bytes: 128 << 10, stride: 97 },
     }
 }
 

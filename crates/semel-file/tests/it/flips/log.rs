@@ -94,7 +94,8 @@ impl Log {
 
     fn complete(&self, key: &Key, dice: &mut Dice) -> Swap {
         let found = self.histories.get(&key.id()).and_then(|history| history.last()).unwrap();
-        let bytes = dice.place(1_500);
+        // In a large log few large ones: every record is looked at after every flip.
+        let bytes = dice.place(usize::try_from(self.segment_bytes / 16).unwrap());
         let outcome = Outcome::success(dice.bytes(bytes));
         let permit_id = PermitId::new(u128::from(found.version.get()));
         let write = complete(Some(found), permit_of(found, permit_id), &outcome, self.clock.now()).write;

@@ -20,6 +20,8 @@ const CUT_PERCENT: u64 = 8;
 const RESTART_PERCENT: u64 = 3;
 /// Of a hundred starts after a cut, how many are cut as well.
 const CUT_AGAIN_PERCENT: u64 = 25;
+/// How many calls the power stays on after a cut: an ask that is tried again must get through some day.
+const CALM_CALLS: u64 = 4;
 /// How many operations a cut may be away.
 const OPERATIONS_MOST: u64 = 6;
 
@@ -32,6 +34,8 @@ pub(crate) struct Machine {
     store: Option<FileStore>,
     clock: StoreClock,
     dice: Dice,
+    /// For how many more calls the power stays on.
+    calm: u64,
     /// How often the power went.
     pub(crate) cuts: u64,
     /// Why the store did not open, if it ever did not.
@@ -42,7 +46,8 @@ impl Rebooting {
     /// A machine that was never on, and the store on it.
     pub(crate) fn new(clock: StoreClock, seed: u64, syncs: Syncs) -> (Self, Arc<Mutex<Machine>>) {
         let disk = SimulatedDisk::holding(Image::default(), syncs);
-        let mut machine = Machine { disk, store: None, clock, dice: Dice::new(seed), cuts: 0, refused: None };
+        let mut machine =
+            Machine { disk, store: None, clock, dice: Dice::new(seed), calm: 0, cuts: 0, refused: None };
         machine.start();
         let machine = Arc::new(Mutex::new(machine));
         (Self(Arc::clone(&machine)), machine)
@@ -64,7 +69,9 @@ impl Machine {
             drop(self.store.take());
             self.start();
         }
-        if self.dice.happens(CUT_PERCENT) {
+        let is_calm = self.calm > 0;
+        self.calm = self.calm.saturating_sub(1);
+        if self.dice.happens(CUT_PERCENT) && !is_calm {
             self.disk.power_goes_after(self.dice.number(0, OPERATIONS_MOST));
         }
         let Some(store) = &self.store else {
@@ -82,7 +89,7 @@ impl Machine {
     fn start(&mut self) {
         loop {
             if self.disk.is_off() {
-                self.cuts += 1;
+                (self.cuts, self.calm) = (self.cuts + 1, CALM_CALLS);
                 self.disk = self.disk.cut(&mut self.dice);
                 self.store = None;
                 if self.dice.happens(CUT_AGAIN_PERCENT) {
@@ -95,7 +102,10 @@ impl Machine {
                 .inline()
                 .open();
             match opened {
-                Ok(store) => self.store = Some(store),
+                Ok(store) => {
+                    self.disk.power_stays_on();
+                    self.store = Some(store);
+                }
                 Err(_) if self.disk.is_off() => continue,
                 Err(error) => self.refused = Some(format!("{error:?}")),
             }
