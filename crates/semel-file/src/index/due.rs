@@ -19,15 +19,11 @@ impl DueNotes {
         }
     }
 
-    /// The earliest note at or before `latest`. It is gone from here: whoever takes it adds it again if need be.
-    pub(crate) fn take(&mut self, latest: Due) -> Option<(Due, Hint)> {
-        let mut earliest = self.seconds.first_entry().filter(|entry| *entry.key() <= latest)?;
-        let due = *earliest.key();
-        let taken = earliest.get_mut().pop();
-        if earliest.get().is_empty() {
-            earliest.remove();
-        }
-        taken.map(|hint| (due, hint))
+    /// The notes of the earliest second at or before `latest`. They are gone from here: whoever takes them puts back what
+    /// is left.
+    pub(crate) fn take_earliest(&mut self, latest: Due) -> Option<(Due, Vec<Hint>)> {
+        let earliest = self.seconds.first_entry().filter(|entry| *entry.key() <= latest)?;
+        Some(earliest.remove_entry())
     }
 
     /// All notes of one second.

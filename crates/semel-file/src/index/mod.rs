@@ -6,7 +6,7 @@
 
 pub(crate) mod due;
 pub(crate) mod entry;
-mod shard;
+pub(crate) mod shard;
 pub(crate) mod stages;
 mod table;
 

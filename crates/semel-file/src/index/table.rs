@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use semel::record::StateWord;
 
-use super::entry::Entry;
+use super::entry::{Due, Entry};
 use super::shard::{Hint, Shard, hint};
 use super::stages::Stages;
 use crate::format::frame::HalfId;
@@ -37,7 +37,6 @@ impl Index {
     /// Puts an entry in, and hands back the one that it replaces.
     pub(crate) fn put(&self, entry: Entry) -> Option<Entry> {
         let replaced = self.shard(&entry.id)?.put(entry, self.secret);
-        let is_stage = |entry: &Entry| matches!(entry.state(), StateWord::Running | StateWord::Held);
         if is_stage(&entry) || replaced.as_ref().is_some_and(is_stage) {
             let mut stages = lock(&self.stages);
             if let Some(replaced) = &replaced {
@@ -50,7 +49,30 @@ impl Index {
 
     pub(crate) fn remove(&self, id: &HalfId) -> Option<Entry> {
         let removed = self.shard(id)?.remove(id, self.secret)?;
-        lock(&self.stages).remove(&removed);
+        if is_stage(&removed) {
+            lock(&self.stages).remove(&removed);
+        }
+        Some(removed)
+    }
+
+    /// Removes a settled entry with this hint that is past its due; the rest of them, as good as always none, are handed
+    /// to `stays`.
+    pub(crate) fn remove_past(&self, hint: Hint, past: Due, mut stays: impl FnMut(&Entry)) -> Option<Entry> {
+        let [first, ..] = hint.to_be_bytes();
+        let mut shard = self.shards.get(usize::from(first)).map(lock)?;
+        let mut gone = None;
+        for entry in shard.with_hint(hint, self.secret).filter(|entry| entry.state() != StateWord::Running) {
+            if gone.is_none() && entry.due <= past {
+                gone = Some(*entry);
+            } else {
+                stays(entry);
+            }
+        }
+        let removed = shard.remove(&gone?.id, self.secret)?;
+        drop(shard);
+        if is_stage(&removed) {
+            lock(&self.stages).remove(&removed);
+        }
         Some(removed)
     }
 
@@ -86,7 +108,7 @@ impl Index {
     }
 
     /// The running records whose keep ends at or before `latest`, earliest first.
-    pub(crate) fn running_due(&self, latest: super::entry::Due, limit: usize) -> Vec<HalfId> {
+    pub(crate) fn running_due(&self, latest: Due, limit: usize) -> Vec<HalfId> {
         lock(&self.stages).running_due(latest).take(limit).collect()
     }
 
@@ -104,6 +126,11 @@ impl Index {
     fn shard(&self, [first, ..]: &HalfId) -> Option<MutexGuard<'_, Shard>> {
         self.shards.get(usize::from(*first)).map(lock)
     }
+}
+
+/// Whether the stages know it.
+fn is_stage(entry: &Entry) -> bool {
+    matches!(entry.state(), StateWord::Running | StateWord::Held)
 }
 
 /// What hints a record by.

@@ -2,6 +2,7 @@
 //! older could hold an earlier word on a record whose last word was in the newer.
 
 use semel::clock::Timestamp;
+use semel::store::Swept;
 
 use super::run::Move;
 use super::turn::Writer;
@@ -14,6 +15,9 @@ use crate::log::segment::Segment;
 
 /// How much of an old segment is looked through in one turn: callers wait for it.
 const LOOK_BYTES: u32 = 256 << 10;
+
+/// For how many turns nothing is moved after a sweep that left more: the next part of it should be here by then.
+const REST_TURNS: u32 = 64;
 
 /// Whether segments can be got rid of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +43,16 @@ impl Writer {
         }
     }
 
+    /// While a sweep is at work, nothing is moved that the sweep may forget in a moment.
+    pub(super) fn rest(&mut self, swept: &Swept) {
+        self.rest_turns = if swept.more_left { REST_TURNS } else { 0 };
+    }
+
     /// More than half of the log is dead, beyond what two segments may hold.
     fn should_move(&self) -> bool {
+        if self.rest_turns > 0 {
+            return false;
+        }
         let accounts = &self.start.accounts;
         let slack = u64::from(self.start.capacity).saturating_mul(2);
         let is_worth_it =
@@ -57,6 +69,7 @@ impl Writer {
 
     /// Takes the next step: drops what is dead, or moves a little out of the oldest segment.
     pub(super) fn reclaim_some(&mut self) {
+        self.rest_turns = self.rest_turns.saturating_sub(1);
         if !self.has_to_reclaim() {
             return;
         }

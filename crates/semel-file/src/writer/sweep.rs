@@ -10,6 +10,7 @@ use super::turn::Writer;
 use crate::format::frame::HalfId;
 use crate::index::Entry;
 use crate::index::entry::{Due, Kept};
+use crate::index::shard::Hint;
 
 /// How many records one turn removes: callers wait meanwhile.
 const TURN_RECORDS: usize = 4_096;
@@ -26,6 +27,7 @@ impl Writer {
         match self.sweep(left.min(TURN_RECORDS), now) {
             Ok(swept) => {
                 ask.removed = ask.removed.saturating_add(swept.removed);
+                self.rest(&swept);
                 if swept.more_left && ask.removed < ask.limit {
                     self.sweeps.push_front(ask);
                 } else {
@@ -41,18 +43,13 @@ impl Writer {
         let past = Due::past(now);
         let mut removed: usize = 0;
         while removed < limit {
-            let Some((due, hint)) = self.start.notes.take(past) else { break };
-            for entry in self.reader.index.with_hint(hint) {
-                if entry.state() == StateWord::Running {
-                    continue;
-                }
-                if entry.due <= past && removed < limit {
-                    self.forget_entry(&entry);
-                    removed = removed.saturating_add(1);
-                } else {
-                    self.start.notes.add(entry.due.max(due), hint);
-                }
+            let Some((due, mut hints)) = self.start.notes.take_earliest(past) else { break };
+            while removed < limit
+                && let Some(hint) = hints.pop()
+            {
+                removed = removed.saturating_add(self.forget_past(hint, past));
             }
+            self.start.notes.put_back(due, hints);
         }
         for id in self.reader.index.running_due(past, limit.saturating_sub(removed)) {
             removed = removed.saturating_add(self.forget(&id));
@@ -62,6 +59,16 @@ impl Writer {
             && (self.start.notes.has(past.next())
                 || !self.reader.index.running_due(past.next(), 1).is_empty());
         Ok(Swept { removed, more_left })
+    }
+
+    /// Forgets the record behind a note, if it is past its keep; notes down again what is not.
+    fn forget_past(&mut self, hint: Hint, past: Due) -> usize {
+        let notes = &mut self.start.notes;
+        let gone = self.reader.index.remove_past(hint, past, |entry| notes.add(entry.due, hint));
+        gone.map_or(0, |entry| {
+            self.start.accounts.remove(&entry);
+            1
+        })
     }
 
     /// What ends in this second is looked up one by one.

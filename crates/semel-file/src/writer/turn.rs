@@ -31,6 +31,8 @@ pub(crate) struct Writer {
     /// Where the move out of the oldest segment has come to.
     pub(super) moved_until: u32,
     pub(super) reclaiming: Reclaiming,
+    /// For how many turns nothing is moved.
+    pub(super) rest_turns: u32,
     /// What waits behind the small ones.
     large: VecDeque<SwapAsk>,
     pub(super) sweeps: VecDeque<SweepAsk>,
@@ -47,6 +49,7 @@ impl Writer {
             run: Run::default(),
             moved_until: HEADER_BYTES,
             reclaiming: Reclaiming::Goes,
+            rest_turns: 0,
             large: VecDeque::new(),
             sweeps: VecDeque::new(),
             body: Vec::new(),
