@@ -101,6 +101,8 @@ impl Steward {
 
     /// The segment that was asked for, once it is there.
     pub(crate) fn take_spare(&self) -> Result<(Arc<Segment>, u32), NoSpare> {
+        // Asked before it is told: without a thread, this is what tries a full disk again.
+        self.has_no_room();
         let mut todo = self.work.todo();
         loop {
             match std::mem::take(&mut todo.spare) {
