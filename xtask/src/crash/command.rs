@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 
-use super::{kill, power};
+use super::{disk, kill, power};
 
 /// How often the tests of every change kill.
 const KILLS_FEW: u64 = 200;
@@ -38,6 +38,24 @@ enum What {
         #[arg(long)]
         seed: Option<u64>,
     },
+    /// Power cuts on a simulated disk, which tears, reorders and loses whatever was not synced.
+    ///
+    /// So many random cuts of recorded runs, a tenth as many cuts during the recovery from a cut during recovery, and a tenth as
+    /// many whole worlds of processes and bad networks on a machine that loses its power; and the power going after every
+    /// single operation of a run. The same tests as in every change, only more; their controls, disks that lie, are among them.
+    Disk {
+        /// How many random cuts.
+        #[arg(default_value_t = 10_000)]
+        cuts: u64,
+    },
+    /// Damage: every byte of a log of 1 MiB is flipped, one at a time.
+    ///
+    /// Never a wrong byte, never a panic, and in a log that was closed never a record that is missing without a word.
+    Flips {
+        /// Flip every which byte only.
+        #[arg(long, default_value_t = 1)]
+        every: u64,
+    },
     /// Power cuts at random instants: the disk as it was, mounted again and opened.
     ///
     /// The store runs on ext4 in a file on XFS, which can clone that file in one step while it is written. Needs root,
@@ -62,6 +80,8 @@ enum What {
 pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.what {
         What::Kill { rounds, seed } => kill::run(*rounds, seed_or_any(*seed)),
+        What::Disk { cuts } => disk::cuts(*cuts),
+        What::Flips { every } => disk::flips(*every),
         What::Power { images, seed, inside: Some(place), victim: Some(victim) } => {
             power::run_inside(place, victim, *images, seed_or_any(*seed))
         }

@@ -1,6 +1,7 @@
 //! `cargo xtask crash`: kills a store over and over, and cuts its power, and looks whether it kept its word.
 //!
-//! - [`command`]: what can be asked for; [`kill`]: SIGKILL; [`power`]: power cuts.
+//! - [`command`]: what can be asked for; [`kill`]: SIGKILL; [`power`]: power cuts; [`disk`]: cuts and
+//!   damage on a simulated disk.
 //! - [`line`]: what the victim says; [`ledger`]: what it may be held to; [`entry`]: for one key; [`fault`]: what is wrong.
 //! - [`victim`]: the process that is killed; [`rig`]: file systems whose power can be cut; [`cuts`]: the cuts.
 //! - [`dice`], [`place`], [`progress`], [`stopwatch`]: choices, folders, bars and time.
@@ -8,6 +9,7 @@
 mod command;
 mod cuts;
 mod dice;
+mod disk;
 mod entry;
 mod fault;
 mod kill;

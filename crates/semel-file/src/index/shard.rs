@@ -2,6 +2,7 @@
 
 use hashbrown::HashTable;
 
+use super::entries::Entries;
 use super::entry::Entry;
 use crate::format::frame::HalfId;
 
@@ -16,7 +17,7 @@ pub(crate) fn hint(id: &HalfId) -> Hint {
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     places: HashTable<u32>,
-    entries: Vec<Entry>,
+    entries: Entries,
 }
 
 impl Shard {
@@ -33,10 +34,6 @@ impl Shard {
         if let Some(known) = found.and_then(|place| entries.get_mut(index(*place))) {
             return Some(std::mem::replace(known, entry));
         }
-        // By an eighth: doubling would leave up to half of the memory empty.
-        if entries.len() == entries.capacity() {
-            entries.reserve_exact((entries.len() / 8).max(16));
-        }
         let place = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         entries.push(entry);
         let entries = &self.entries;
@@ -47,10 +44,22 @@ impl Shard {
     }
 
     pub(super) fn remove(&mut self, id: &HalfId, secret: u64) -> Option<Entry> {
+        self.remove_with_hint(hint(id), |entry| entry.id == *id, secret)
+    }
+
+    /// Removes an entry with this hint that is wanted gone.
+    pub(super) fn remove_with_hint(
+        &mut self,
+        wanted: Hint,
+        is_it: impl Fn(&Entry) -> bool,
+        secret: u64,
+    ) -> Option<Entry> {
         let entries = &self.entries;
-        let is_it = |place: &u32| entries.get(index(*place)).is_some_and(|entry| entry.id == *id);
-        let (place, _) = self.places.find_entry(hash(hint(id), secret), is_it).ok()?.remove();
-        let removed = self.entries.swap_remove(index(place));
+        let is_it = |place: &u32| {
+            entries.get(index(*place)).is_some_and(|entry| hint(&entry.id) == wanted && is_it(entry))
+        };
+        let (place, _) = self.places.find_entry(hash(wanted, secret), is_it).ok()?.remove();
+        let removed = self.entries.swap_remove(index(place))?;
         // The last entry moved into the gap: the table must find it there.
         let last = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         if let Some(moved) = self.entries.get(index(place))
@@ -62,15 +71,14 @@ impl Shard {
         Some(removed)
     }
 
-    /// After many have gone, their memory goes too.
+    /// After many have gone, the table's memory goes too.
     fn give_back(&mut self, secret: u64) {
         let length = self.entries.len();
-        if self.entries.capacity() > 64 && length < self.entries.capacity() / 2 {
-            self.entries.shrink_to(length.saturating_add(length / 8));
+        if self.places.capacity() > 256 && length < self.places.capacity() / 4 {
             let entries = &self.entries;
             let rehash =
                 |place: &u32| entries.get(index(*place)).map_or(0, |known| hash(hint(&known.id), secret));
-            self.places.shrink_to(length, rehash);
+            self.places.shrink_to(length.saturating_mul(2), rehash);
         }
     }
 

@@ -49,30 +49,24 @@ impl Index {
 
     pub(crate) fn remove(&self, id: &HalfId) -> Option<Entry> {
         let removed = self.shard(id)?.remove(id, self.secret)?;
-        if is_stage(&removed) {
-            lock(&self.stages).remove(&removed);
-        }
+        self.leave_stages(&removed);
         Some(removed)
     }
 
-    /// Removes a settled entry with this hint that is past its due; the rest of them, as good as always none, are handed
-    /// to `stays`.
-    pub(crate) fn remove_past(&self, hint: Hint, past: Due, mut stays: impl FnMut(&Entry)) -> Option<Entry> {
+    fn leave_stages(&self, removed: &Entry) {
+        if is_stage(removed) {
+            lock(&self.stages).remove(removed);
+        }
+    }
+
+    /// Removes a settled entry with this hint that is past its due.
+    pub(crate) fn remove_past(&self, hint: Hint, past: Due) -> Option<Entry> {
         let [first, ..] = hint.to_be_bytes();
         let mut shard = self.shards.get(usize::from(first)).map(lock)?;
-        let mut gone = None;
-        for entry in shard.with_hint(hint, self.secret).filter(|entry| entry.state() != StateWord::Running) {
-            if gone.is_none() && entry.due <= past {
-                gone = Some(*entry);
-            } else {
-                stays(entry);
-            }
-        }
-        let removed = shard.remove(&gone?.id, self.secret)?;
+        let is_past = |entry: &Entry| entry.due <= past && entry.state() != StateWord::Running;
+        let removed = shard.remove_with_hint(hint, is_past, self.secret)?;
         drop(shard);
-        if is_stage(&removed) {
-            lock(&self.stages).remove(&removed);
-        }
+        self.leave_stages(&removed);
         Some(removed)
     }
 

@@ -42,14 +42,10 @@ impl Writer {
     fn sweep(&mut self, limit: usize, now: Timestamp) -> Result<Swept> {
         let past = Due::past(now);
         let mut removed: usize = 0;
-        while removed < limit {
-            let Some((due, mut hints)) = self.start.notes.take_earliest(past) else { break };
-            while removed < limit
-                && let Some(hint) = hints.pop()
-            {
-                removed = removed.saturating_add(self.forget_past(hint, past));
-            }
-            self.start.notes.put_back(due, hints);
+        while removed < limit
+            && let Some(hint) = self.start.notes.take_overdue(past)
+        {
+            removed = removed.saturating_add(self.forget_past(hint, past));
         }
         for id in self.reader.index.running_due(past, limit.saturating_sub(removed)) {
             removed = removed.saturating_add(self.forget(&id));
@@ -61,14 +57,18 @@ impl Writer {
         Ok(Swept { removed, more_left })
     }
 
-    /// Forgets the record behind a note, if it is past its keep; notes down again what is not.
+    /// Forgets the record behind a note, if it is past its keep; if it is not, it is noted down for later.
     fn forget_past(&mut self, hint: Hint, past: Due) -> usize {
-        let notes = &mut self.start.notes;
-        let gone = self.reader.index.remove_past(hint, past, |entry| notes.add(entry.due, hint));
-        gone.map_or(0, |entry| {
+        if let Some(entry) = self.reader.index.remove_past(hint, past) {
             self.start.accounts.remove(&entry);
-            1
-        })
+            return 1;
+        }
+        for entry in self.reader.index.with_hint(hint) {
+            if entry.state() != StateWord::Running {
+                self.start.notes.add(entry.due, hint);
+            }
+        }
+        0
     }
 
     /// What ends in this second is looked up one by one.
