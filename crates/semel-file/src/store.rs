@@ -156,10 +156,13 @@ fn write_until_closed(mut writer: Writer, queue: &Queue) -> Result<()> {
     let _at_the_end = AtTheEnd(queue);
     let mut asks = Vec::new();
     loop {
-        if writer.is_busy() {
+        if writer.is_busy() || writer.expects_more() {
             queue.take_now(&mut asks);
         } else if !queue.take(&mut asks) {
             return writer.close();
+        }
+        if asks.is_empty() && !writer.is_busy() {
+            std::thread::yield_now();
         }
         writer.turn(&mut asks);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::entry::Due;
-use super::shard::Hint;
+use super::shard::{Hint, shard_of};
 
 /// How many notes are put in order at a time: callers wait for it.
 const ORDERED_MAX: usize = 1 << 18;
@@ -25,12 +25,16 @@ impl DueNotes {
         }
     }
 
-    /// A note of something at or before `latest`. It is gone from here: whoever takes it adds it again if need be.
-    pub(crate) fn take_overdue(&mut self, latest: Due) -> Option<Hint> {
+    /// Notes of at most so many records of one shard at or before `latest`. They are gone from here: whoever takes them adds
+    /// them again if need be.
+    pub(crate) fn take_overdue(&mut self, latest: Due, most: usize) -> Vec<Hint> {
         if self.overdue.is_empty() {
             self.gather(latest);
         }
-        self.overdue.pop()
+        let Some(last) = self.overdue.last().copied().map(shard_of) else { return Vec::new() };
+        let of_shard =
+            self.overdue.iter().rev().take(most).take_while(|hint| shard_of(**hint) == last).count();
+        self.overdue.split_off(self.overdue.len().saturating_sub(of_shard))
     }
 
     fn gather(&mut self, latest: Due) {

@@ -14,6 +14,12 @@ pub(crate) fn hint(id: &HalfId) -> Hint {
     id.first_chunk().map_or(0, |first| u32::from_be_bytes(*first))
 }
 
+/// Which shard a hint belongs to: the one of its first byte, so that a walk through the shards is in the order of ids.
+pub(super) fn shard_of(hint: Hint) -> u8 {
+    let [first, ..] = hint.to_be_bytes();
+    first
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     places: HashTable<u32>,

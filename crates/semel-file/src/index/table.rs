@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use semel::record::StateWord;
 
 use super::entry::{Due, Entry};
-use super::shard::{Hint, Shard, hint};
+use super::shard::{Hint, Shard, hint, shard_of};
 use super::stages::Stages;
 use crate::format::frame::HalfId;
 
@@ -59,21 +59,24 @@ impl Index {
         }
     }
 
-    /// Removes a settled entry with this hint that is past its due.
-    pub(crate) fn remove_past(&self, hint: Hint, past: Due) -> Option<Entry> {
-        let [first, ..] = hint.to_be_bytes();
-        let mut shard = self.shards.get(usize::from(first)).map(lock)?;
+    /// Removes a settled entry past its due for each of these hints of one shard; hands back the hints that had none.
+    pub(crate) fn remove_past(&self, hints: Vec<Hint>, past: Due, mut gone: impl FnMut(&Entry)) -> Vec<Hint> {
+        let Some(mut shard) = hints.first().and_then(|hint| self.shard_with(*hint)) else { return hints };
         let is_past = |entry: &Entry| entry.due <= past && entry.state() != StateWord::Running;
-        let removed = shard.remove_with_hint(hint, is_past, self.secret)?;
-        drop(shard);
-        self.leave_stages(&removed);
-        Some(removed)
+        let stays = |hint: &Hint| match shard.remove_with_hint(*hint, is_past, self.secret) {
+            Some(removed) => {
+                self.leave_stages(&removed);
+                gone(&removed);
+                false
+            }
+            None => true,
+        };
+        hints.into_iter().filter(stays).collect()
     }
 
     /// The entries with this hint.
     pub(crate) fn with_hint(&self, hint: Hint) -> Vec<Entry> {
-        let [first, ..] = hint.to_be_bytes();
-        let shard = self.shards.get(usize::from(first)).map(lock);
+        let shard = self.shard_with(hint);
         shard.map(|shard| shard.with_hint(hint, self.secret).copied().collect()).unwrap_or_default()
     }
 
@@ -115,6 +118,10 @@ impl Index {
         for shard in &self.shards {
             lock(shard).entries().for_each(&mut see);
         }
+    }
+
+    fn shard_with(&self, hint: Hint) -> Option<MutexGuard<'_, Shard>> {
+        self.shards.get(usize::from(shard_of(hint))).map(lock)
     }
 
     fn shard(&self, [first, ..]: &HalfId) -> Option<MutexGuard<'_, Shard>> {

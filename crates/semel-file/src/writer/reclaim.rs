@@ -48,6 +48,11 @@ impl Writer {
         self.rest_turns = if swept.more_left { REST_TURNS } else { 0 };
     }
 
+    /// Whether the rest of a sweep will be asked for in a moment: to sleep and be woken would take longer.
+    pub(crate) fn expects_more(&self) -> bool {
+        self.rest_turns > 0
+    }
+
     /// More than half of the log is dead, beyond what two segments may hold.
     fn should_move(&self) -> bool {
         if self.rest_turns > 0 {

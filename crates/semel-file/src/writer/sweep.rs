@@ -42,10 +42,12 @@ impl Writer {
     fn sweep(&mut self, limit: usize, now: Timestamp) -> Result<Swept> {
         let past = Due::past(now);
         let mut removed: usize = 0;
-        while removed < limit
-            && let Some(hint) = self.start.notes.take_overdue(past)
-        {
-            removed = removed.saturating_add(self.forget_past(hint, past));
+        while removed < limit {
+            let hints = self.start.notes.take_overdue(past, limit.saturating_sub(removed));
+            if hints.is_empty() {
+                break;
+            }
+            removed = removed.saturating_add(self.forget_past(hints, past));
         }
         for id in self.reader.index.running_due(past, limit.saturating_sub(removed)) {
             removed = removed.saturating_add(self.forget(&id));
@@ -57,18 +59,19 @@ impl Writer {
         Ok(Swept { removed, more_left })
     }
 
-    /// Forgets the record behind a note, if it is past its keep; if it is not, it is noted down for later.
-    fn forget_past(&mut self, hint: Hint, past: Due) -> usize {
-        if let Some(entry) = self.reader.index.remove_past(hint, past) {
-            self.start.accounts.remove(&entry);
-            return 1;
-        }
-        for entry in self.reader.index.with_hint(hint) {
-            if entry.state() != StateWord::Running {
-                self.start.notes.add(entry.due, hint);
+    /// Forgets the records behind notes of one shard that are past their keep; those that are not are noted down for later.
+    fn forget_past(&mut self, hints: Vec<Hint>, past: Due) -> usize {
+        let noted = hints.len();
+        let accounts = &mut self.start.accounts;
+        let left = self.reader.index.remove_past(hints, past, |entry| accounts.remove(entry));
+        for hint in &left {
+            for entry in self.reader.index.with_hint(*hint) {
+                if entry.state() != StateWord::Running {
+                    self.start.notes.add(entry.due, *hint);
+                }
             }
         }
-        0
+        noted.saturating_sub(left.len())
     }
 
     /// What ends in this second is looked up one by one.
