@@ -242,7 +242,10 @@ fn disk_is_full(why: &str) -> Error {
 /// The swaps before the one that failed are in a run, or even on disk.
 #[cold]
 fn partly(error: &Error) -> Error {
-    Error::new(ErrorKind::Unknown, format!("a part of the batch may have happened, then: {error}"))
+    Error::new(
+        ErrorKind::Unknown,
+        format!("other swaps of the batch may have happened; of this one: {error}"),
+    )
 }
 
 /// Refuses what no segment could hold.

@@ -14,5 +14,6 @@ mod faults;
 mod flips;
 mod one_opener;
 mod scale;
+mod sharing;
 mod simulation;
 mod sync;

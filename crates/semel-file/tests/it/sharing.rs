@@ -1,0 +1,85 @@
+//! What callers share: one sync for all who wait, nothing that is not on disk yet, and no waiting for somebody's megabytes.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use semel::Outcome;
+use semel::store::{Reply, Store, Swap, SwapReply};
+use semel_file::FileStore;
+use semel_testkit::sample;
+
+use crate::disk::{GatedDisk, SimulatedDisk};
+
+/// A store whose syncs the test lets through one by one.
+fn gated() -> (FileStore, GatedDisk) {
+    let disk = GatedDisk::new(Arc::new(SimulatedDisk::new()));
+    let store = FileStore::on(Arc::new(disk.clone())).open().unwrap();
+    disk.close();
+    (store, disk)
+}
+
+/// The swap of a key that is done at once, with an outcome of so many bytes.
+fn done(bytes: usize) -> Swap {
+    let ask = sample::ask(&sample::key("share").unwrap());
+    let write = sample::done(&ask, &Outcome::success(vec![7; bytes])).unwrap();
+    Swap { expected: None, next: write.next, keep: write.keep }
+}
+
+fn is_pending<T>(reply: &mut Reply<T>) -> bool {
+    matches!(reply.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending)
+}
+
+async fn swapped(reply: Reply<Vec<SwapReply>>) {
+    let value = reply.await.unwrap().value;
+    assert!(matches!(value.as_slice(), [SwapReply::Swapped(_)]), "{value:?}");
+}
+
+#[tokio::test]
+async fn everybody_who_waits_meanwhile_shares_the_next_sync() {
+    let (store, disk) = gated();
+    let first = store.swap(vec![done(10)]);
+    disk.wait_for(1);
+    let crowd: Vec<_> = (0..100).map(|_| store.swap(vec![done(10)])).collect();
+    disk.let_one_pass();
+    swapped(first).await;
+    disk.let_one_pass();
+    for reply in crowd {
+        swapped(reply).await;
+    }
+    disk.open_for_good();
+}
+
+#[tokio::test]
+async fn what_is_written_and_not_synced_is_seen_by_nobody() {
+    let (store, disk) = gated();
+    let swap = done(10);
+    let id = swap.id();
+    let mut writing = store.swap(vec![swap.clone()]);
+    disk.wait_for(1);
+    assert_eq!(store.load(vec![id]).await.unwrap().value, [None]);
+    let mut second = store.swap(vec![swap]);
+    assert!(is_pending(&mut writing) && is_pending(&mut second));
+    disk.open_for_good();
+    swapped(writing).await;
+    assert!(store.load(vec![id]).await.unwrap().value[0].is_some());
+    let value = second.await.unwrap().value;
+    assert!(matches!(value.as_slice(), [SwapReply::Stale(Some(_))]), "{value:?}");
+}
+
+#[tokio::test]
+async fn small_outcomes_do_not_wait_for_large_ones_that_came_before_them() {
+    let (store, disk) = gated();
+    let first = store.swap(vec![done(10)]);
+    disk.wait_for(1);
+    let mut large: Vec<_> = (0..3).map(|_| store.swap(vec![done(1 << 20)])).collect();
+    let small = store.swap(vec![done(10)]);
+    disk.let_one_pass();
+    swapped(first).await;
+    disk.let_one_pass();
+    swapped(small).await;
+    assert!(large.iter_mut().all(is_pending));
+    disk.open_for_good();
+    for reply in large {
+        swapped(reply).await;
+    }
+}
