@@ -122,7 +122,7 @@ impl Outcome {
 
     /// The same outcome with details that are JSON text already, as a store kept them.
     #[must_use]
-    pub(crate) fn details_text(mut self, text: &str) -> Self {
+    pub fn details_text(mut self, text: &str) -> Self {
         self.notes_mut().details = Some(text.into());
         self
     }

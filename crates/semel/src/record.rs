@@ -196,8 +196,7 @@ pub struct Duplicates {
 }
 
 impl Record {
-    /// Until when the record counts, on the store's clock; `None` for ever. From this moment on it may be
-    /// swept, and being there or gone means the same.
+    /// Until when the record counts, on the store's clock; `None` for ever. Then, there and gone mean the same.
     pub fn live_until(&self) -> Option<Timestamp> {
         self.life().map(|(from, span)| from.plus(span))
     }
@@ -224,7 +223,7 @@ impl Record {
     /// The record in another state, and otherwise as it is.
     #[inline]
     pub(crate) fn in_state(&self, state: State) -> Self {
-        // Field by field: a clone of the whole would copy the old state, only to drop it.
+        // A clone of the whole would copy the old state, only to drop it.
         Self {
             key: self.key.clone(),
             fingerprint: self.fingerprint,
@@ -313,7 +312,7 @@ impl Running {
 /// How long, from the store's now, a record must be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// At least this long.
+    /// At least so long.
     For(Duration),
     /// Until something else is written.
     Forever,
@@ -332,8 +331,7 @@ impl Keep {
 /// A record that no store has stamped yet. Moments and versions that only the store can know are
 /// open in it: [`stamp`](Draft::stamp) fills them in.
 ///
-/// Shared from the start: on its way to the store and back to the caller, a record changes hands often and is copied
-/// never.
+/// Shared from the start: on its way to the store and back, a record changes hands often and is copied never.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft(Arc<Record>);
 
@@ -341,6 +339,11 @@ impl Draft {
     #[inline]
     pub(crate) fn new(record: Record) -> Self {
         Self(Arc::new(record))
+    }
+
+    /// The draft that a store kept beside its stamps: stamped with them again, it is the record that was written.
+    pub fn from_unstamped(record: Record) -> Self {
+        Self::new(record)
     }
 
     /// The key whose record this is to be.

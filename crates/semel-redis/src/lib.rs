@@ -1,0 +1,1 @@
+//! semel on Redis.

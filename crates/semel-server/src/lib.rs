@@ -1,0 +1,1 @@
+//! What the binaries of semel are made of.
