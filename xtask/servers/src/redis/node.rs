@@ -1,6 +1,6 @@
 //! One Redis process, whatever part it plays.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -93,7 +93,8 @@ impl Node {
     }
 }
 
-fn program() -> Result<std::path::PathBuf> {
+/// Where `redis-server` is.
+pub(super) fn program() -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join("redis-server"));
     found
