@@ -6,6 +6,8 @@
 
 #[cfg(test)]
 mod clock;
+#[cfg(test)]
+mod concurrent;
 mod conformance;
 #[cfg(test)]
 mod generated;
@@ -17,3 +19,5 @@ mod second_store;
 mod simulated_store;
 #[cfg(test)]
 mod simulator;
+#[cfg(test)]
+mod wrong;
