@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use semel::clock::Timestamp;
 use semel::machine::Ruling;
 use semel::machine::claim::{Claimed, Recorded};
 use semel::record::{Record, State};
@@ -64,7 +65,7 @@ impl Recorder {
             returned_at,
             asked,
             answer: Some(answer.clone()),
-            now: Some(carried.now),
+            now: Some(decided_at(&carried)),
         });
         Ok(answer)
     }
@@ -75,6 +76,18 @@ impl Recorder {
             let returned_at = self.tick();
             self.write_down(Event { caller, invoked_at, returned_at, asked, answer: None, now: None });
         }
+    }
+}
+
+/// When it was decided. The first write of a record found nothing that a moment could matter for, and won because there was
+/// nothing: it may as well have been decided when it was written. By the moment of its look it would seem to come before
+/// a record that was made, and forgotten again, in between.
+fn decided_at(carried: &Carried<Told>) -> Timestamp {
+    match &carried.record {
+        Some(record) if carried.effect == Effect::Written && record.first_seen_at == record.changed_at => {
+            record.changed_at
+        }
+        Some(_) | None => carried.now,
     }
 }
 
