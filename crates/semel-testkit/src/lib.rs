@@ -28,6 +28,7 @@
 mod carry;
 mod clock;
 pub mod conformance;
+pub mod endurance;
 mod faulty;
 pub mod history;
 mod run;

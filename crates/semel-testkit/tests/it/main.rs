@@ -10,6 +10,8 @@ mod clock;
 mod concurrent;
 mod conformance;
 #[cfg(test)]
+mod endurance;
+#[cfg(test)]
 mod generated;
 #[cfg(test)]
 mod history;

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use semel::clock::Timestamp;
-use semel::record::Record;
+use semel::record::{Record, Version};
 use semel::store::{Answer, MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
-use semel::{RecordId, Result};
+use semel::{Error, ErrorKind, RecordId, Result};
 
 /// Reads come from a copy that lags behind, and so does what a stale swap is handed.
-pub struct Lagging(Arc<Copied>);
+pub(crate) struct Lagging(Arc<Copied>);
 
 struct Copied {
     store: MemoryStore,
@@ -21,7 +21,7 @@ struct Copied {
 }
 
 impl Lagging {
-    pub fn new(lag: Duration) -> Self {
+    pub(crate) fn new(lag: Duration) -> Self {
         Self(Arc::new(Copied { store: MemoryStore::new(), lag, copy: Mutex::default() }))
     }
 }
@@ -80,14 +80,14 @@ impl Store for Lagging {
 }
 
 /// One swap in so many is made whatever version is there.
-pub struct Blind {
+pub(crate) struct Blind {
     store: Arc<MemoryStore>,
     one_in: u64,
     swaps: AtomicU64,
 }
 
 impl Blind {
-    pub fn one_in(swaps: u64) -> Self {
+    pub(crate) fn one_in(swaps: u64) -> Self {
         Self { store: Arc::default(), one_in: swaps, swaps: AtomicU64::new(0) }
     }
 }
@@ -110,6 +110,99 @@ impl Store for Blind {
         }
         let store = Arc::clone(&self.store);
         Box::pin(async move { overwrite(&*store, batch).await })
+    }
+
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+        self.store.load(ids)
+    }
+
+    fn sweep(&self, limit: usize) -> Reply<Swept> {
+        self.store.sweep(limit)
+    }
+
+    fn scan(&self, scan: Scan) -> Reply<Page> {
+        self.store.scan(scan)
+    }
+}
+
+/// One write in so many is acknowledged and not made.
+pub(crate) struct Dropping {
+    store: Arc<MemoryStore>,
+    one_in: u64,
+    swaps: AtomicU64,
+}
+
+impl Dropping {
+    pub(crate) fn one_in(swaps: u64) -> Self {
+        Self { store: Arc::default(), one_in: swaps, swaps: AtomicU64::new(0) }
+    }
+}
+
+impl Store for Dropping {
+    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+        let count = self.swaps.fetch_add(1, Ordering::Relaxed);
+        if !(count + 1).is_multiple_of(self.one_in) {
+            return self.store.swap(batch);
+        }
+        let now = self.store.load(Vec::new());
+        Box::pin(async move {
+            let now = now.await?.now;
+            let lie = |swap: Swap| {
+                let version = swap.expected.map_or(u64::MAX / 2, |version| version.get() + 1);
+                SwapReply::Swapped(swap.next.stamp(Version::new(version), now))
+            };
+            Ok(Answer { now, value: batch.into_iter().map(lie).collect() })
+        })
+    }
+
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+        self.store.load(ids)
+    }
+
+    fn sweep(&self, limit: usize) -> Reply<Swept> {
+        self.store.sweep(limit)
+    }
+
+    fn scan(&self, scan: Scan) -> Reply<Page> {
+        self.store.scan(scan)
+    }
+}
+
+/// What a client makes of a reply that was lost.
+#[derive(Clone, Copy)]
+pub(crate) enum Taken {
+    /// Nothing happened.
+    ForNothing,
+    /// It must be made once more, whatever is there by now.
+    ForAnotherTry,
+}
+
+/// A client that takes a lost reply for something that it is not.
+pub(crate) struct Mistaken {
+    store: Arc<dyn Store>,
+    taken: Taken,
+}
+
+impl Mistaken {
+    pub(crate) fn new(store: Arc<dyn Store>, taken: Taken) -> Self {
+        Self { store, taken }
+    }
+}
+
+impl Store for Mistaken {
+    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+        let (store, taken) = (Arc::clone(&self.store), self.taken);
+        Box::pin(async move {
+            match (store.swap(batch.clone()).await, taken) {
+                (Err(error), Taken::ForNothing) if error.kind() == ErrorKind::Unknown => {
+                    Err(Error::new(ErrorKind::Unavailable, "no answer; ask again"))
+                }
+                (Err(error), Taken::ForAnotherTry) if error.kind() == ErrorKind::Unknown => {
+                    overwrite(&*store, batch).await
+                }
+                (answer, _) => answer,
+            }
+        })
     }
 
     fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
