@@ -31,6 +31,7 @@ pub mod conformance;
 pub mod endurance;
 mod faulty;
 pub mod history;
+pub mod lossy;
 mod run;
 pub mod saboteur;
 pub mod sample;

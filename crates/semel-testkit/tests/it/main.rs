@@ -15,11 +15,15 @@ mod endurance;
 mod generated;
 #[cfg(test)]
 mod history;
+#[cfg(test)]
+mod lossy;
 mod saboteur;
 mod second_store;
 #[cfg(test)]
 mod simulated_store;
 #[cfg(test)]
 mod simulator;
+#[cfg(test)]
+mod wire;
 #[cfg(test)]
 mod wrong;

@@ -1,0 +1,148 @@
+//! What a command is tried with: a key like no other, a way that fails, and one that does not.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel::record::{PermitId, Record, State};
+use semel::store::Store;
+use semel::{Claim, Decision, ErrorKind, Key, Outcome, Permit, Result, Semel};
+
+use super::proxy::LossyProxy;
+use crate::sample;
+
+/// How often a caller asks again before it is taken for stuck.
+const TRIES_MAX: usize = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What a trial has come to; the error says what went wrong.
+pub(super) type Tested<T = ()> = std::result::Result<T, String>;
+
+/// What goes wrong with the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    Answer,
+    Request,
+}
+
+/// One trial of one command.
+pub(super) struct Trial<'a> {
+    pub(super) through: Semel,
+    pub(super) direct: Semel,
+    pub(super) store: &'a Arc<dyn Store>,
+    pub(super) store_direct: &'a Arc<dyn Store>,
+    pub(super) proxy: &'a LossyProxy,
+    pub(super) loss: Loss,
+}
+
+/// An engine that remembers nothing by itself: every replay asks the store.
+pub(super) fn engine(store: &Arc<dyn Store>) -> Result<Semel> {
+    let builder = Semel::builder_shared(Arc::clone(store)).lease(sample::LONG).retention(sample::LONG);
+    builder.replays_kept(0, 0).build()
+}
+
+impl Trial<'_> {
+    /// Has the next request go wrong.
+    pub(super) fn arm(&self) {
+        match self.loss {
+            Loss::Answer => self.proxy.lose_next_answer(),
+            Loss::Request => self.proxy.drop_next_request(),
+        }
+    }
+
+    /// Asks with the answer lost, and again as a caller should: what may have happened is asked for as it was, and what
+    /// the store says did not happen must not have happened.
+    pub(super) async fn ask<T, F>(&self, key: &Key, mut ask: impl FnMut() -> F) -> Tested<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let before = self.record(key).await?;
+        self.arm();
+        let mut last = None;
+        for _ in 0..TRIES_MAX {
+            let error = match ask().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            match error.kind() {
+                ErrorKind::Unknown => {}
+                ErrorKind::Unavailable if last.is_some() => {}
+                ErrorKind::Unavailable => {
+                    let after = self.record(key).await?;
+                    if before.as_ref().map(|record| record.version)
+                        != after.as_ref().map(|record| record.version)
+                    {
+                        return Err(format!(
+                            "was told that nothing happened ({error:?}), and it did: {after:?}"
+                        ));
+                    }
+                }
+                _ => return Err(format!("was told {error:?}")),
+            }
+            last = Some(error);
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(format!("never got an answer: {last:?}"))
+    }
+
+    /// The record as it is on the server.
+    pub(super) async fn record(&self, key: &Key) -> Tested<Option<Record>> {
+        let found = self.store_direct.load(vec![key.id()]).await.map_err(|error| format!("{error:?}"))?;
+        Ok(found.value.into_iter().next().flatten())
+    }
+
+    /// A permit that was granted while nothing went wrong; the connection is warm after that.
+    pub(super) async fn granted(&self, key: &Key) -> Tested<Permit> {
+        run(self.through.claim(Claim::new(key)).await)
+    }
+
+    /// The key runs under this permit, as its first attempt, and is nobody else's.
+    pub(super) async fn runs_once(&self, key: &Key, permit_id: PermitId) -> Tested {
+        let found = self.record(key).await?.ok_or("a run was granted and there is no record")?;
+        match &found.state {
+            State::Running(running) if running.permit_id == permit_id && found.attempt == 1 => {}
+            _ => return Err(format!("a run was granted and the record is {found:?}")),
+        }
+        match self.direct.claim(Claim::new(key)).await {
+            Ok(Decision::Busy(_)) => Ok(()),
+            other => Err(format!("a second caller was told {other:?} while the first ran")),
+        }
+    }
+
+    /// Ends the run without any fault and has it replayed: the key is not stuck.
+    pub(super) async fn ends_well(&self, permit: &Permit) -> Tested {
+        let outcome = Outcome::success(*b"in the end");
+        permit.complete(outcome.clone()).await.map_err(|error| format!("could not complete: {error:?}"))?;
+        self.replays(permit.key(), &outcome).await
+    }
+
+    /// Everybody is told this outcome.
+    pub(super) async fn replays(&self, key: &Key, outcome: &Outcome) -> Tested {
+        match self.direct.claim(Claim::new(key)).await {
+            Ok(Decision::Replay(replay)) if replay.outcome() == outcome => Ok(()),
+            other => Err(format!("the outcome is not replayed: {other:?}")),
+        }
+    }
+
+    /// The key can be claimed by anybody, as this attempt.
+    pub(super) async fn is_free(&self, key: &Key, attempt: u32) -> Tested {
+        let permit = run(self.direct.claim(Claim::new(key)).await)?;
+        if permit.attempt() != attempt {
+            return Err(format!("attempt {} came next, not {attempt}", permit.attempt()));
+        }
+        permit.complete(Outcome::success([])).await.map_err(|error| format!("could not complete: {error:?}"))
+    }
+}
+
+/// The permit, if there is one.
+pub(super) fn run(decision: Result<Decision>) -> Tested<Permit> {
+    match decision {
+        Ok(Decision::Run(permit)) => Ok(permit),
+        other => Err(format!("was told {other:?} instead of to run")),
+    }
+}
+
+/// A new key, in words that a trial can pass on.
+pub(super) fn key(operation: &str) -> Tested<Key> {
+    sample::key(operation).map_err(|error| error.to_string())
+}
