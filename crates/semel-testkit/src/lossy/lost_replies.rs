@@ -7,13 +7,14 @@ use semel::Result;
 use semel::store::Store;
 
 use super::command::Command;
+use super::observed::Observed;
 use super::proxy::LossyProxy;
 use super::report::{LostReplies, Tried};
-use super::trial::{Loss, Trial, engine};
+use super::trial::{Loss, Tested, Trial, engine};
 use crate::endurance::{Endurance, Losses};
 
 /// How often a command is tried with each loss.
-const ROUNDS: u64 = 5;
+const ROUNDS: u64 = 6;
 /// How many tries that may take: a client also sends what no command asked for.
 const TRIES_MAX: u64 = 40;
 /// How long the load may take for its answers before it is taken for stuck.
@@ -30,46 +31,44 @@ pub async fn lost_replies(
     proxy: &LossyProxy,
 ) -> Result<LostReplies> {
     let mut report = LostReplies::default();
+    let observed = Arc::new(Observed::new(through, Arc::clone(&direct)));
+    let through: Arc<dyn Store> = Arc::clone(&observed) as _;
     for command in Command::ALL {
         let mut tried = Tried { command: command.name(), lost: 0, dropped: 0, landed: 0 };
         for loss in [Loss::Answer, Loss::Request] {
-            let trial = Trial {
+            let mut trial = Trial {
                 through: engine(&through)?,
                 direct: engine(&direct)?,
                 store: &through,
                 store_direct: &direct,
                 proxy,
                 loss,
+                after: 0,
             };
-            rounds(command, &trial, &mut tried, &mut report.faults).await;
+            let landed = observed.landed();
+            let fault = rounds(command, &mut trial, &mut tried).await.err();
+            tried.landed += observed.landed() - landed;
+            report.faults.extend(fault.map(|fault| format!("{} ({loss:?} lost): {fault}", command.name())));
         }
         report.tried.push(tried);
     }
     Ok(report)
 }
 
-async fn rounds(command: Command, trial: &Trial<'_>, tried: &mut Tried, faults: &mut Vec<String>) {
+async fn rounds(command: Command, trial: &mut Trial<'_>, tried: &mut Tried) -> Tested {
     let (lost, dropped) = (trial.proxy.lost(), trial.proxy.dropped());
-    let hits = || (trial.proxy.lost() - lost, trial.proxy.dropped() - dropped);
-    for _ in 0..TRIES_MAX {
-        let before = hits();
-        let tested = command.test(trial).await;
+    let mut tested = Ok(());
+    for number in 0..TRIES_MAX {
+        trial.after = number % command.requests();
+        tested = command.test(trial).await;
         trial.proxy.lose_nothing();
-        match tested {
-            Ok(landed) => {
-                tried.landed += u64::from(landed && trial.loss == Loss::Answer && hits().0 > before.0)
-            }
-            Err(fault) => {
-                faults.push(format!("{} ({:?} lost): {fault}", command.name(), trial.loss));
-                break;
-            }
-        }
-        if hits().0 + hits().1 >= ROUNDS {
+        if tested.is_err() || trial.proxy.lost() - lost + trial.proxy.dropped() - dropped >= ROUNDS {
             break;
         }
     }
-    tried.lost += hits().0;
-    tried.dropped += hits().1;
+    tried.lost += trial.proxy.lost() - lost;
+    tried.dropped += trial.proxy.dropped() - dropped;
+    tested
 }
 
 /// Has callers claim and complete until so many answers are acknowledged, with answers lost at this probability, and holds what

@@ -6,11 +6,13 @@
 //! - [`proxy`](LossyProxy): the way, and what is to go wrong on it. `link`: one connection.
 //! - [`lost_replies`](lost_replies()): every command, one after the other, with its answer lost and its request dropped.
 //! - [`lost_at_random`]: many callers at once, with one answer in some lost, and a [ledger](crate::endurance) of what they were told.
-//! - `trial`: what a command is tried with. `command`: how each is tried. [`report`](LostReplies): what came of it.
+//! - `trial`: what a command is tried with. `command`: how each is tried. `observed`: whether a lost swap had taken.
+//! - [`report`](LostReplies): what came of it.
 
 mod command;
 mod link;
 mod lost_replies;
+mod observed;
 mod proxy;
 mod report;
 mod trial;

@@ -43,7 +43,8 @@ pub(super) struct Way {
 
 #[derive(Default)]
 struct Faults {
-    next: Option<Fault>,
+    /// What happens once, and how many requests go well before that.
+    once: Option<(u64, Fault)>,
     at_random: Option<(f64, StdRng)>,
 }
 
@@ -74,17 +75,27 @@ impl LossyProxy {
     /// A request is what a client sends in one go. If others are on their way on the same connection, their answers are
     /// lost with it.
     pub fn lose_next_answer(&self) {
-        self.way.faults().next = Some(Fault::LoseAnswer);
+        self.lose_answer_after(0);
+    }
+
+    /// The same, after so many requests that go well.
+    pub fn lose_answer_after(&self, requests: u64) {
+        self.way.faults().once = Some((requests, Fault::LoseAnswer));
     }
 
     /// The next request never arrives, and its connection is cut.
     pub fn drop_next_request(&self) {
-        self.way.faults().next = Some(Fault::DropRequest);
+        self.drop_request_after(0);
+    }
+
+    /// The same, after so many requests that go well.
+    pub fn drop_request_after(&self, requests: u64) {
+        self.way.faults().once = Some((requests, Fault::DropRequest));
     }
 
     /// The next request arrives so much later.
     pub fn delay_next_request(&self, delay: Duration) {
-        self.way.faults().next = Some(Fault::Delay(delay));
+        self.way.faults().once = Some((0, Fault::Delay(delay)));
     }
 
     /// From now on answers are lost with this probability, as the seed says.
@@ -128,8 +139,14 @@ impl Way {
     /// What is to become of the next request.
     pub(super) fn next_fault(&self) -> Fault {
         let mut faults = self.faults();
-        if let Some(next) = faults.next.take() {
-            return next;
+        match &mut faults.once {
+            Some((0, fault)) => {
+                let fault = *fault;
+                faults.once = None;
+                return fault;
+            }
+            Some((before, _)) => *before = before.saturating_sub(1),
+            None => {}
         }
         let Some((probability, rng)) = &mut faults.at_random else { return Fault::None };
         if rng.random_bool(*probability) { Fault::LoseAnswer } else { Fault::None }

@@ -20,7 +20,7 @@ pub struct Tried {
     pub lost: u64,
     /// How often its request never arrived.
     pub dropped: u64,
-    /// How often it was seen to have taken although its answer was lost. Only where that can be told apart.
+    /// How often its swap was seen to have taken though its answer was lost. Never, if it swaps nothing.
     pub landed: u64,
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Trial<'a> {
     pub(super) store_direct: &'a Arc<dyn Store>,
     pub(super) proxy: &'a LossyProxy,
     pub(super) loss: Loss,
+    /// How many requests of the command go well before that.
+    pub(super) after: u64,
 }
 
 /// An engine that remembers nothing by itself: every replay asks the store.
@@ -42,11 +44,11 @@ pub(super) fn engine(store: &Arc<dyn Store>) -> Result<Semel> {
 }
 
 impl Trial<'_> {
-    /// Has the next request go wrong.
+    /// Has the next request go wrong, or one soon after it.
     pub(super) fn arm(&self) {
         match self.loss {
-            Loss::Answer => self.proxy.lose_next_answer(),
-            Loss::Request => self.proxy.drop_next_request(),
+            Loss::Answer => self.proxy.lose_answer_after(self.after),
+            Loss::Request => self.proxy.drop_request_after(self.after),
         }
     }
 

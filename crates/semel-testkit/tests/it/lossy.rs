@@ -71,8 +71,11 @@ async fn the_lost_replies_of_every_command_are_harmless() {
     let report = lost_replies(through, store, &proxy).await.unwrap();
     println!("{report}");
     assert!(report.are_harmless(), "{report}");
-    for tried in report.tried.iter().filter(|tried| ["swap", "claim"].contains(&tried.command)) {
-        assert_eq!(tried.landed, tried.lost, "{report}");
+    for tried in report.tried {
+        let reads = ["get", "scan", "sweep"].contains(&tried.command);
+        let looks_first = tried.command.starts_with("resolve");
+        let swaps = if reads { 0 } else { tried.lost / if looks_first { 2 } else { 1 } };
+        assert_eq!(tried.landed, swaps, "{tried:?}");
     }
 }
 

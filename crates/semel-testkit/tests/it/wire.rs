@@ -67,7 +67,9 @@ async fn answer(store: &dyn Store, mut asked: Reader<'_>) -> Result<Writer> {
             let ids = (0..asked.number()).map(|_| asked.id()).collect();
             let Answer { now, value } = store.load(ids).await?;
             writer.number(now.as_micros());
-            value.iter().for_each(|found| drop(writer.maybe(found.as_ref())));
+            for found in &value {
+                writer.maybe(found.as_ref());
+            }
         }
         SWEEP => {
             let Answer { now, value } = store.sweep(asked.number() as usize).await?;
@@ -78,7 +80,9 @@ async fn answer(store: &dyn Store, mut asked: Reader<'_>) -> Result<Writer> {
             let after = (asked.number() == 1).then(|| asked.id());
             let Answer { now, value } = store.scan(Scan { filter: Filter::default(), after, limit }).await?;
             writer.number(now.as_micros()).number(value.records.len() as u64);
-            value.records.iter().for_each(|record| drop(writer.maybe(Some(record))));
+            for record in &value.records {
+                writer.record(record);
+            }
             writer.number(u64::from(value.next.is_some()));
             value.next.iter().for_each(|id| writer.0.extend(id.as_bytes()));
         }
