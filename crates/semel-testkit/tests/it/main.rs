@@ -24,6 +24,8 @@ mod simulated_store;
 #[cfg(test)]
 mod simulator;
 #[cfg(test)]
+mod sweeping;
+#[cfg(test)]
 mod wire;
 #[cfg(test)]
 mod wrong;
