@@ -111,9 +111,8 @@ impl Caller {
                 self.withdraw(key, permit_id);
                 self.book.note(key, |account| remember(account, replay.outcome()));
             }
-            Heard::Answer(Decision::Busy(_)) => self.withdraw(key, permit_id),
+            Heard::Answer(Decision::Busy(_)) | Heard::Nothing => self.withdraw(key, permit_id),
             Heard::Answer(other) => self.odd(key, format!("a claim was told {other:?}")),
-            Heard::Nothing => self.withdraw(key, permit_id),
             Heard::Never => {}
         }
     }

@@ -29,20 +29,20 @@ pub struct Endurance {
 
 impl Endurance {
     /// Sets so many callers to work. What they ask comes from the seed; their keys are like no others.
-    pub fn start(store: Arc<dyn Store>, seed: u64, callers: usize) -> Result<Self> {
+    pub fn start(store: &Arc<dyn Store>, seed: u64, callers: usize) -> Result<Self> {
         Self::go_on(Ledger::default(), store, seed, callers)
     }
 
     /// The same, with a ledger that is already begun.
-    pub fn go_on(ledger: Ledger, store: Arc<dyn Store>, seed: u64, callers: usize) -> Result<Self> {
+    pub fn go_on(ledger: Ledger, store: &Arc<dyn Store>, seed: u64, callers: usize) -> Result<Self> {
         let (stop, stopped) = watch::channel(false);
         let acknowledged = Arc::new(AtomicU64::new(0));
         let (book, recent) = (Book::new(ledger), Recent::default());
         let mut at_work = JoinSet::new();
-        let mut semel = engine(&store)?;
+        let mut semel = engine(store)?;
         for number in 0..callers {
             if number.is_multiple_of(CALLERS_AN_ENGINE) {
-                semel = engine(&store)?;
+                semel = engine(store)?;
             }
             let caller = Caller::new(semel.clone(), book.clone(), recent.clone(), seed, number)
                 .heeding(stopped.clone())

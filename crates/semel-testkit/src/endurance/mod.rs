@@ -11,7 +11,7 @@
 //! use semel_testkit::endurance::Endurance;
 //!
 //! let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-//! let load = Endurance::start(Arc::clone(&store), 1, 8)?;
+//! let load = Endurance::start(&store, 1, 8)?;
 //! load.until_acknowledged(500, Duration::from_secs(10)).await;
 //! // Here the server would be killed and started again, as often as you like.
 //! let mut ledger = load.stop().await;

@@ -66,7 +66,12 @@ impl Report {
             // Written down as an event without an answer.
             ErrorKind::Unknown => {}
             ErrorKind::Unavailable => self.unavailable += 1,
-            _ => self.errors.push(format!("{error:?}")),
+            ErrorKind::Invalid
+            | ErrorKind::Lost
+            | ErrorKind::Full
+            | ErrorKind::Corrupt
+            | ErrorKind::Newer
+            | _ => self.errors.push(format!("{error:?}")),
         }
     }
 

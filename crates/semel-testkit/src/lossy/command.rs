@@ -7,7 +7,8 @@ use semel::machine::claim::Ask;
 use semel::record::{Keep, State};
 use semel::store::{Filter, Scan, Swap, SwapReply};
 use semel::{
-    Claim, ClaimedAll, Decision, ErrorKind, Outcome, RecordedOnce, ReleaseAnswer, Resolution, Resolved,
+    Claim, ClaimedAll, Decision, ErrorKind, OnceError, Outcome, RecordedOnce, ReleaseAnswer, Resolution,
+    Resolved,
 };
 
 use super::trial::{Tested, Trial, key, run};
@@ -176,8 +177,10 @@ async fn step(trial: &Trial<'_>) -> Tested {
     let step = || async {
         let stored = permit.step("charge", || async { Ok::<_, Infallible>(7) }).await;
         stored.map_err(|error| match error {
-            semel::OnceError::Engine(error) => error,
-            other => semel::Error::new(ErrorKind::Invalid, other.to_string()),
+            OnceError::Engine(error) => error,
+            other @ (OnceError::Work(_) | OnceError::WorkBefore(_)) => {
+                semel::Error::new(ErrorKind::Invalid, other.to_string())
+            }
         })
     };
     trial.ask(&key, step).await?;
@@ -195,7 +198,10 @@ async fn record_once(trial: &Trial<'_>) -> Tested {
     let record = || trial.through.record_once(Claim::new(&key).permit_id(permit_id), outcome.clone());
     match trial.ask(&key, record).await? {
         RecordedOnce::Recorded(_) => trial.replays(&key, &outcome).await,
-        other => Err(format!("was told {other:?} of its own outcome")),
+        other @ (RecordedOnce::Replay(_)
+        | RecordedOnce::Busy(_)
+        | RecordedOnce::Mismatch(_)
+        | RecordedOnce::Held(_)) => Err(format!("was told {other:?} of its own outcome")),
     }
 }
 

@@ -26,21 +26,21 @@ const CALLERS: usize = 8;
 ///
 /// `through` leads to the server by way of the proxy, `direct` past it.
 pub async fn lost_replies(
-    through: Arc<dyn Store>,
-    direct: Arc<dyn Store>,
+    through: &Arc<dyn Store>,
+    direct: &Arc<dyn Store>,
     proxy: &LossyProxy,
 ) -> Result<LostReplies> {
     let mut report = LostReplies::default();
-    let observed = Arc::new(Observed::new(through, Arc::clone(&direct)));
+    let observed = Arc::new(Observed::new(Arc::clone(through), Arc::clone(direct)));
     let through: Arc<dyn Store> = Arc::clone(&observed) as _;
     for command in Command::ALL {
         let mut tried = Tried { command: command.name(), lost: 0, dropped: 0, landed: 0 };
         for loss in [Loss::Answer, Loss::Request] {
             let mut trial = Trial {
                 through: engine(&through)?,
-                direct: engine(&direct)?,
+                direct: engine(direct)?,
                 store: &through,
-                store_direct: &direct,
+                store_direct: direct,
                 proxy,
                 loss,
                 after: 0,
@@ -74,8 +74,8 @@ async fn rounds(command: Command, trial: &mut Trial<'_>, tried: &mut Tried) -> T
 /// Has callers claim and complete until so many answers are acknowledged, with answers lost at this probability, and holds what
 /// they were told against the store. Nothing may be lost, doubled or stuck.
 pub async fn lost_at_random(
-    through: Arc<dyn Store>,
-    direct: Arc<dyn Store>,
+    through: &Arc<dyn Store>,
+    direct: &Arc<dyn Store>,
     proxy: &LossyProxy,
     seed: u64,
     (answers, probability): (u64, f64),
@@ -84,5 +84,5 @@ pub async fn lost_at_random(
     let load = Endurance::start(through, seed, CALLERS)?;
     load.until_acknowledged(answers, PATIENCE).await;
     proxy.lose_nothing();
-    load.stop().await.verify(&direct).await
+    load.stop().await.verify(direct).await
 }

@@ -66,25 +66,24 @@ impl Trial<'_> {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            match error.kind() {
-                ErrorKind::Unknown => {}
-                ErrorKind::Unavailable if last.is_some() => {}
-                ErrorKind::Unavailable => {
-                    let after = self.record(key).await?;
-                    if before.as_ref().map(|record| record.version)
-                        != after.as_ref().map(|record| record.version)
-                    {
-                        return Err(format!(
-                            "was told that nothing happened ({error:?}), and it did: {after:?}"
-                        ));
-                    }
-                }
-                _ => return Err(format!("was told {error:?}")),
+            if error.kind() == ErrorKind::Unavailable && last.is_none() {
+                self.is_unchanged(key, before.as_ref()).await?;
+            } else if ![ErrorKind::Unknown, ErrorKind::Unavailable].contains(&error.kind()) {
+                return Err(format!("was told {error:?}"));
             }
             last = Some(error);
             tokio::time::sleep(PAUSE).await;
         }
         Err(format!("never got an answer: {last:?}"))
+    }
+
+    /// Whoever is told that nothing happened may rely on it.
+    async fn is_unchanged(&self, key: &Key, before: Option<&Record>) -> Tested {
+        let after = self.record(key).await?;
+        if before.map(|record| record.version) == after.as_ref().map(|record| record.version) {
+            return Ok(());
+        }
+        Err(format!("was told that nothing happened, and it did: {after:?}"))
     }
 
     /// The record as it is on the server.
@@ -101,9 +100,9 @@ impl Trial<'_> {
     /// The key runs under this permit, as its first attempt, and is nobody else's.
     pub(super) async fn runs_once(&self, key: &Key, permit_id: PermitId) -> Tested {
         let found = self.record(key).await?.ok_or("a run was granted and there is no record")?;
-        match &found.state {
-            State::Running(running) if running.permit_id == permit_id && found.attempt == 1 => {}
-            _ => return Err(format!("a run was granted and the record is {found:?}")),
+        let mine = matches!(&found.state, State::Running(running) if running.permit_id == permit_id);
+        if !mine || found.attempt != 1 {
+            return Err(format!("a run was granted and the record is {found:?}"));
         }
         match self.direct.claim(Claim::new(key)).await {
             Ok(Decision::Busy(_)) => Ok(()),

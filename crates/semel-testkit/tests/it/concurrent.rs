@@ -13,14 +13,14 @@ use crate::wrong::{Blind, Lagging};
 const CLIENTS: usize = 16;
 const OPERATIONS: usize = 1_000;
 
-fn clients(store: Arc<dyn Store>) -> Vec<Arc<dyn Store>> {
-    (0..CLIENTS).map(|_| Arc::clone(&store)).collect()
+fn clients(store: &Arc<dyn Store>) -> Vec<Arc<dyn Store>> {
+    (0..CLIENTS).map(|_| Arc::clone(store)).collect()
 }
 
 /// The first history of a few that shows what is wrong.
 async fn found_out(store: Arc<dyn Store>) -> Option<Report> {
     for seed in 1..=5 {
-        let report = concurrent_history(&clients(Arc::clone(&store)), seed, OPERATIONS).await;
+        let report = concurrent_history(&clients(&store), seed, OPERATIONS).await;
         assert!(report.errors.is_empty(), "{report}");
         if report.is_violation() {
             return Some(report);
@@ -31,7 +31,8 @@ async fn found_out(store: Arc<dyn Store>) -> Option<Report> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_histories_of_the_memory_store_are_linearizable() {
-    let store = clients(Arc::new(MemoryStore::new()));
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store = clients(&store);
     let (mut told, mut reruns) = (HashSet::new(), 0);
     for seed in 1..=10 {
         let report = concurrent_history(&store, seed, OPERATIONS).await;
@@ -59,7 +60,7 @@ fn far_away(store: Arc<dyn Store>, lost_percent: u32) -> Arc<dyn Store> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_is_far_away_is_linearizable_though_asks_overlap() {
-    let store = clients(far_away(Arc::new(MemoryStore::new()), 0));
+    let store = clients(&far_away(Arc::new(MemoryStore::new()), 0));
     let report = concurrent_history(&store, 1, OPERATIONS).await;
     println!("{report}");
     assert!(report.is_linearizable(), "{report}");
@@ -68,7 +69,7 @@ async fn a_store_that_is_far_away_is_linearizable_though_asks_overlap() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_whose_replies_are_lost_now_and_then_is_linearizable() {
-    let store = clients(far_away(Arc::new(MemoryStore::new()), 3));
+    let store = clients(&far_away(Arc::new(MemoryStore::new()), 3));
     for seed in 1..=3 {
         let report = concurrent_history(&store, seed, OPERATIONS).await;
         println!("{report}");

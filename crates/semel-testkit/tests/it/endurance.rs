@@ -15,7 +15,7 @@ const CALLERS: usize = 8;
 
 /// What is found after so many answers through one way to the store, when it is looked at through another.
 async fn endured(through: Arc<dyn Store>, direct: Arc<dyn Store>, answers: u64) -> Losses {
-    let load = Endurance::start(through, 7, CALLERS).unwrap();
+    let load = Endurance::start(&through, 7, CALLERS).unwrap();
     assert!(load.until_acknowledged(answers, PATIENCE).await, "only {} answers", load.acknowledged());
     let losses = load.stop().await.verify(&direct).await.unwrap();
     println!("{losses}");
@@ -33,9 +33,9 @@ async fn a_store_that_keeps_its_word_loses_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_can_be_held_against_the_store_again_and_go_on() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let mut ledger = Endurance::start(Arc::clone(&store), 1, CALLERS).unwrap().stop().await;
+    let mut ledger = Endurance::start(&store, 1, CALLERS).unwrap().stop().await;
     for round in 2..5 {
-        let load = Endurance::go_on(ledger, Arc::clone(&store), round, CALLERS).unwrap();
+        let load = Endurance::go_on(ledger, &store, round, CALLERS).unwrap();
         assert!(load.until_acknowledged(500, PATIENCE).await);
         ledger = load.stop().await;
         for _ in 0..2 {
@@ -59,7 +59,7 @@ async fn with_outages(through: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>) ->
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let away = Arc::new(AtomicBool::new(false));
     let faulty = through(away_at_times(Arc::clone(&store), Arc::clone(&away)));
-    let load = Endurance::start(faulty, 3, CALLERS).unwrap();
+    let load = Endurance::start(&faulty, 3, CALLERS).unwrap();
     for outage in 1..=5 {
         assert!(load.until_acknowledged(outage * 500, PATIENCE).await);
         away.store(true, Ordering::Relaxed);

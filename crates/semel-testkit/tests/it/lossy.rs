@@ -21,6 +21,10 @@ async fn open() -> (Arc<dyn Store>, LossyProxy, Arc<dyn Store>) {
     (store, proxy, through)
 }
 
+fn mistaken(store: Arc<dyn Store>, taken: Taken) -> Arc<dyn Store> {
+    Arc::new(Mistaken::new(store, taken))
+}
+
 fn swap() -> Swap {
     let write = sample::running(&sample::ask(&sample::key("lossy").unwrap())).unwrap();
     Swap { expected: None, next: write.next, keep: write.keep }
@@ -68,7 +72,7 @@ async fn a_delayed_request_arrives_later() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lost_replies_of_every_command_are_harmless() {
     let (store, proxy, through) = open().await;
-    let report = lost_replies(through, store, &proxy).await.unwrap();
+    let report = lost_replies(&through, &store, &proxy).await.unwrap();
     println!("{report}");
     assert!(report.are_harmless(), "{report}");
     for tried in report.tried {
@@ -82,8 +86,8 @@ async fn the_lost_replies_of_every_command_are_harmless() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_reply_that_is_taken_for_nothing_is_found_out() {
     let (store, proxy, through) = open().await;
-    let through = Arc::new(Mistaken::new(through, Taken::ForNothing));
-    let report = lost_replies(through, store, &proxy).await.unwrap();
+    let through = mistaken(through, Taken::ForNothing);
+    let report = lost_replies(&through, &store, &proxy).await.unwrap();
     println!("{report}");
     for command in ["swap", "claim", "complete", "release", "renew", "step", "record_once"] {
         assert!(
@@ -96,7 +100,7 @@ async fn a_lost_reply_that_is_taken_for_nothing_is_found_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_whose_replies_are_lost_at_random_lose_nothing() {
     let (store, proxy, through) = open().await;
-    let losses = lost_at_random(through, store, &proxy, 1, (2_000, 0.05)).await.unwrap();
+    let losses = lost_at_random(&through, &store, &proxy, 1, (2_000, 0.05)).await.unwrap();
     println!("{losses}; {} answers lost of {}", proxy.lost(), proxy.forwarded());
     assert!(losses.are_none() && losses.acknowledged >= 2_000, "{losses}");
     assert!(proxy.lost() > 20);
@@ -105,8 +109,8 @@ async fn callers_whose_replies_are_lost_at_random_lose_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_that_takes_a_lost_reply_for_nothing_wedges_its_key() {
     let (store, proxy, through) = open().await;
-    let through = Arc::new(Mistaken::new(through, Taken::ForNothing));
-    let losses = lost_at_random(through, store, &proxy, 1, (1_000, 0.05)).await.unwrap();
+    let through = mistaken(through, Taken::ForNothing);
+    let losses = lost_at_random(&through, &store, &proxy, 1, (1_000, 0.05)).await.unwrap();
     println!("{losses}");
     assert!(losses.wedged > 0, "{losses}");
 }
@@ -114,8 +118,8 @@ async fn a_caller_that_takes_a_lost_reply_for_nothing_wedges_its_key() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_writes_over_whatever_is_there_grants_twice() {
     let (store, proxy, through) = open().await;
-    let through = Arc::new(Mistaken::new(through, Taken::ForAnotherTry));
-    let losses = lost_at_random(through, store, &proxy, 1, (4_000, 0.10)).await.unwrap();
+    let through = mistaken(through, Taken::ForAnotherTry);
+    let losses = lost_at_random(&through, &store, &proxy, 1, (4_000, 0.10)).await.unwrap();
     println!("{losses}");
     assert!(losses.doubled > 0, "{losses}");
 }

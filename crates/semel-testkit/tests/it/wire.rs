@@ -50,7 +50,7 @@ async fn answer(store: &dyn Store, mut asked: Reader<'_>) -> Result<Writer> {
                     u64::MAX => Keep::Forever,
                     micros => Keep::For(Duration::from_micros(micros)),
                 },
-                next: Draft::from_unstamped(asked.record().unwrap()),
+                next: Draft::from_unstamped(asked.maybe().unwrap()),
             };
             let swaps = (0..asked.number()).map(|_| swap(&mut asked)).collect();
             let Answer { now, value } = store.swap(swaps).await?;
@@ -72,11 +72,11 @@ async fn answer(store: &dyn Store, mut asked: Reader<'_>) -> Result<Writer> {
             }
         }
         SWEEP => {
-            let Answer { now, value } = store.sweep(asked.number() as usize).await?;
+            let Answer { now, value } = store.sweep(asked.count()).await?;
             writer.number(now.as_micros()).number(value.removed as u64).number(u64::from(value.more_left));
         }
         _ => {
-            let limit = asked.number() as usize;
+            let limit = asked.count();
             let after = (asked.number() == 1).then(|| asked.id());
             let Answer { now, value } = store.scan(Scan { filter: Filter::default(), after, limit }).await?;
             writer.number(now.as_micros()).number(value.records.len() as u64);
@@ -149,7 +149,7 @@ impl Store for Wire {
         for swap in &batch {
             asked.number(swap.expected.map_or(0, Version::get)).number(match swap.keep {
                 Keep::Forever => u64::MAX,
-                Keep::For(span) => span.as_micros() as u64,
+                Keep::For(span) => u64::try_from(span.as_micros()).unwrap(),
             });
             asked.record(swap.next.unstamped());
         }
@@ -167,7 +167,9 @@ impl Store for Wire {
     fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
         let mut asked = Writer::default();
         asked.number(LOAD).number(ids.len() as u64);
-        ids.iter().for_each(|id| asked.0.extend(id.as_bytes()));
+        for id in &ids {
+            asked.0.extend(id.as_bytes());
+        }
         self.ask(asked, move |mut answer| {
             let now = answer.now();
             Answer { now, value: ids.into_iter().map(|_| answer.maybe()).collect() }
@@ -179,7 +181,7 @@ impl Store for Wire {
         asked.number(SWEEP).number(limit as u64);
         self.ask(asked, |mut answer| {
             let now = answer.now();
-            let (removed, more_left) = (answer.number() as usize, answer.number() == 1);
+            let (removed, more_left) = (answer.count(), answer.number() == 1);
             Answer { now, value: Swept { removed, more_left } }
         })
     }
@@ -239,6 +241,10 @@ impl Reader<'_> {
         u64::from_le_bytes(self.take())
     }
 
+    fn count(&mut self) -> usize {
+        usize::try_from(self.number()).unwrap()
+    }
+
     fn now(&mut self) -> Timestamp {
         Timestamp::from_micros(self.number())
     }
@@ -247,12 +253,8 @@ impl Reader<'_> {
         RecordId::from_bytes(self.take())
     }
 
-    fn record(&mut self) -> Option<Record> {
-        self.maybe()
-    }
-
     fn maybe(&mut self) -> Option<Record> {
-        let length = self.number() as usize;
+        let length = self.count();
         let (bytes, rest) = self.0.split_at(length);
         self.0 = rest;
         (length > 0).then(|| codec::decode(bytes).unwrap())
@@ -265,7 +267,7 @@ async fn send(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
 }
 
 async fn receive(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; stream.read_u64_le().await? as usize];
+    let mut bytes = vec![0; usize::try_from(stream.read_u64_le().await?).unwrap()];
     stream.read_exact(&mut bytes).await?;
     Ok(bytes)
 }
