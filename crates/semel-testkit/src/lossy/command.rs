@@ -11,7 +11,7 @@ use semel::{
     Resolved,
 };
 
-use super::trial::{Tested, Trial, key, run};
+use super::trial::{Tested, Trial, key, patiently, run};
 use crate::sample;
 
 /// What a caller can ask of an engine or a store.
@@ -85,6 +85,11 @@ impl Command {
         }
     }
 
+    /// Whether it swaps, so that it can be seen whether that took.
+    pub(super) fn swaps(self) -> bool {
+        !matches!(self, Self::Get | Self::Scan | Self::Sweep)
+    }
+
     /// Tries it once.
     pub(super) async fn test(self, trial: &Trial<'_>) -> Tested {
         match self {
@@ -129,7 +134,7 @@ async fn swap(trial: &Trial<'_>) -> Tested {
             }
         }
     }
-    let permit = run(trial.through.claim(Claim::new(&key).permit_id(ask.permit_id)).await)?;
+    let permit = run(patiently(|| trial.through.claim(Claim::new(&key).permit_id(ask.permit_id))).await)?;
     trial.runs_once(&key, ask.permit_id).await?;
     trial.ends_well(&permit).await
 }
@@ -209,9 +214,9 @@ async fn record_once(trial: &Trial<'_>) -> Tested {
 async fn held(trial: &Trial<'_>) -> Tested<semel::Key> {
     let key = key("lost-resolve")?;
     let permit = trial.granted(&key).await?;
-    permit.release("gave up").await.map_err(|error| format!("{error:?}"))?;
-    match trial.through.claim(Claim::new(&key).attempts_max(1)).await {
-        Ok(Decision::Held(_)) => Ok(key),
+    patiently(|| permit.release("gave up")).await?;
+    match patiently(|| trial.through.claim(Claim::new(&key).attempts_max(1))).await? {
+        Decision::Held(_) => Ok(key),
         other => Err(format!("was told {other:?} instead of held")),
     }
 }
@@ -279,11 +284,7 @@ async fn scan(trial: &Trial<'_>) -> Tested {
     // A page may end early, so the walk goes on to its end; only its first page is lost.
     for _ in 0..10_000 {
         let ask = || trial.through.scan(Scan { filter: filter.clone(), after, limit: 64 });
-        let page = if is_first {
-            trial.ask(&key, ask).await?
-        } else {
-            ask().await.map_err(|error| format!("{error:?}"))?
-        };
+        let page = if is_first { trial.ask(&key, ask).await? } else { patiently(ask).await? };
         is_first = false;
         seen += page.records.iter().filter(|record| record.key == key).count();
         after = page.next;

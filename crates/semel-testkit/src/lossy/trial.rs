@@ -7,12 +7,13 @@ use std::time::Duration;
 use semel::record::{PermitId, Record, State};
 use semel::store::Store;
 use semel::{Claim, Decision, ErrorKind, Key, Outcome, Permit, Result, Semel};
+use tokio::time::Instant;
 
 use super::proxy::LossyProxy;
 use crate::sample;
 
-/// How often a caller asks again before it is taken for stuck.
-const TRIES_MAX: usize = 20;
+/// How long a caller asks again before its key is taken for stuck. A client may wait a moment before it connects anew.
+const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// What a trial has come to; the error says what went wrong.
@@ -60,21 +61,15 @@ impl Trial<'_> {
     {
         let before = self.record(key).await?;
         self.arm();
-        let mut last = None;
-        for _ in 0..TRIES_MAX {
-            let error = match ask().await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            if error.kind() == ErrorKind::Unavailable && last.is_none() {
+        match ask().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
                 self.is_unchanged(key, before.as_ref()).await?;
-            } else if ![ErrorKind::Unknown, ErrorKind::Unavailable].contains(&error.kind()) {
-                return Err(format!("was told {error:?}"));
             }
-            last = Some(error);
-            tokio::time::sleep(PAUSE).await;
+            Err(error) if error.kind() == ErrorKind::Unknown => {}
+            Err(error) => return Err(format!("was told {error:?}")),
         }
-        Err(format!("never got an answer: {last:?}"))
+        patiently(ask).await
     }
 
     /// Whoever is told that nothing happened may rely on it.
@@ -94,7 +89,8 @@ impl Trial<'_> {
 
     /// A permit that was granted while nothing went wrong; the connection is warm after that.
     pub(super) async fn granted(&self, key: &Key) -> Tested<Permit> {
-        run(self.through.claim(Claim::new(key)).await)
+        let permit_id = sample::permit_id();
+        run(patiently(|| self.through.claim(Claim::new(key).permit_id(permit_id))).await)
     }
 
     /// The key runs under this permit, as its first attempt, and is nobody else's.
@@ -113,7 +109,7 @@ impl Trial<'_> {
     /// Ends the run without any fault and has it replayed: the key is not stuck.
     pub(super) async fn ends_well(&self, permit: &Permit) -> Tested {
         let outcome = Outcome::success(*b"in the end");
-        permit.complete(outcome.clone()).await.map_err(|error| format!("could not complete: {error:?}"))?;
+        patiently(|| permit.complete(outcome.clone())).await?;
         self.replays(permit.key(), &outcome).await
     }
 
@@ -127,7 +123,7 @@ impl Trial<'_> {
 
     /// The key can be claimed by anybody, as this attempt.
     pub(super) async fn is_free(&self, key: &Key, attempt: u32) -> Tested {
-        let permit = run(self.direct.claim(Claim::new(key)).await)?;
+        let permit = run(self.direct.claim(Claim::new(key)).await.map_err(|error| format!("{error:?}")))?;
         if permit.attempt() != attempt {
             return Err(format!("attempt {} came next, not {attempt}", permit.attempt()));
         }
@@ -135,10 +131,28 @@ impl Trial<'_> {
     }
 }
 
+/// Asks as it is asked, again and again, until there is an answer.
+pub(super) async fn patiently<T, F>(mut ask: impl FnMut() -> F) -> Tested<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match ask().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) if ![ErrorKind::Unknown, ErrorKind::Unavailable].contains(&error.kind()) => {
+                return Err(format!("was told {error:?}"));
+            }
+            Err(error) if Instant::now() > until => return Err(format!("never got an answer: {error:?}")),
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
 /// The permit, if there is one.
-pub(super) fn run(decision: Result<Decision>) -> Tested<Permit> {
-    match decision {
-        Ok(Decision::Run(permit)) => Ok(permit),
+pub(super) fn run(decision: Tested<Decision>) -> Tested<Permit> {
+    match decision? {
+        Decision::Run(permit) => Ok(permit),
         other => Err(format!("was told {other:?} instead of to run")),
     }
 }
