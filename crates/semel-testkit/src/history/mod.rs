@@ -14,9 +14,11 @@
 //! - [`verdict`](Verdict): an order, or why there is none.
 //! - [`concurrent`](concurrent_history()): many clients of one store at the same time, over many keys, judged key by key.
 //! - `client`: what one of them asks. [`report`](Report): what came of it.
+//! - [`elsewhere`](ReadsElsewhere): reads from a standby, which must be found out.
 
 mod client;
 mod concurrent;
+mod elsewhere;
 mod event;
 mod model;
 mod moment;
@@ -27,6 +29,7 @@ mod term;
 mod verdict;
 
 pub use concurrent::concurrent_history;
+pub use elsewhere::ReadsElsewhere;
 pub use event::{Answer, Asked, Event, Seen, Told};
 pub use recorder::Recorder;
 pub use report::Report;

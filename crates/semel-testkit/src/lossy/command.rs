@@ -215,10 +215,11 @@ async fn held(trial: &Trial<'_>) -> Tested<semel::Key> {
     let key = key("lost-resolve")?;
     let permit = trial.granted(&key).await?;
     patiently(|| permit.release("gave up")).await?;
-    match patiently(|| trial.through.claim(Claim::new(&key).attempts_max(1))).await? {
-        Decision::Held(_) => Ok(key),
-        other => Err(format!("was told {other:?} instead of held")),
+    let decision = patiently(|| trial.through.claim(Claim::new(&key).attempts_max(1))).await?;
+    if !matches!(decision, Decision::Held(_)) {
+        return Err(format!("was told {decision:?} instead of held"));
     }
+    Ok(key)
 }
 
 async fn resolve_done(trial: &Trial<'_>) -> Tested {

@@ -151,10 +151,11 @@ where
 
 /// The permit, if there is one.
 pub(super) fn run(decision: Tested<Decision>) -> Tested<Permit> {
-    match decision? {
-        Decision::Run(permit) => Ok(permit),
-        other => Err(format!("was told {other:?} instead of to run")),
-    }
+    let decision = decision?;
+    let Decision::Run(permit) = decision else {
+        return Err(format!("was told {decision:?} instead of to run"));
+    };
+    Ok(permit)
 }
 
 /// A new key, in words that a trial can pass on.

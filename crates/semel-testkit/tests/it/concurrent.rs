@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel::store::{MemoryStore, Store};
-use semel_testkit::history::{Report, concurrent_history};
+use semel_testkit::history::{ReadsElsewhere, Report, concurrent_history};
 use semel_testkit::{Call, Fault, FaultyStore};
 
 use crate::wrong::{Blind, Lagging};
@@ -88,4 +88,10 @@ async fn reads_from_a_copy_that_lags_behind_are_a_violation() {
 async fn one_write_in_a_hundred_that_compares_nothing_is_a_violation() {
     let report = found_out(far_away(Arc::new(Blind::one_in(100)), 0)).await.unwrap();
     println!("{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_from_a_copy_that_never_hears_of_anything_are_a_violation() {
+    let (store, copy) = (Arc::new(MemoryStore::new()), Arc::new(MemoryStore::new()));
+    assert!(found_out(Arc::new(ReadsElsewhere::new(store, copy))).await.is_some());
 }

@@ -96,7 +96,8 @@ impl Store for Sweeps {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sweep_that_everybody_waits_for_shows_in_the_claims() {
     let report = report(Sweeps::with(Flaw::Exclusive)).await;
-    assert!(report.is_clean() && report.slowdown() > 3.0, "{report}");
+    // By the p50: on a busy machine a few claims are slow for reasons of their own.
+    assert!(report.is_clean() && report.sweeping.p50 > report.quiet.p50 * 3, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
