@@ -11,6 +11,8 @@ use tokio::sync::RwLock;
 
 const EXPIRED: usize = 10_000;
 const QUIET: Duration = Duration::from_millis(100);
+/// How long a sweep takes that everybody waits for.
+const SWEEP: Duration = Duration::from_millis(20);
 
 async fn report(store: Arc<dyn Store>) -> Report {
     let handles = |count| (0..count).map(|_| Arc::clone(&store)).collect::<Vec<_>>();
@@ -77,7 +79,7 @@ impl Store for Sweeps {
             let mut turn = turn.write().await;
             *turn += 1;
             if flaw == Flaw::Exclusive {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(SWEEP).await;
             }
             if flaw == Flaw::Refused && *turn == 3 {
                 return Err(semel::Error::new(semel::ErrorKind::Unavailable, "deadlock detected"));
@@ -96,8 +98,8 @@ impl Store for Sweeps {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sweep_that_everybody_waits_for_shows_in_the_claims() {
     let report = report(Sweeps::with(Flaw::Exclusive)).await;
-    // By the p50: on a busy machine a few claims are slow for reasons of their own.
-    assert!(report.is_clean() && report.sweeping.p50 > report.quiet.p50 * 3, "{report}");
+    // Not by the ratio: on a busy machine some claims are slow for reasons of their own, also while nobody sweeps.
+    assert!(report.is_clean() && report.sweeping.p99 > SWEEP / 2, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -34,7 +34,8 @@ impl Copied {
     fn read(&self, id: RecordId, now: Timestamp) -> Option<Record> {
         let copy = self.copy();
         let seen = copy.get(&id)?.iter().rev().find(|(from, _)| *from <= now);
-        seen.map(|(_, record)| record.clone())
+        // What is past its time is gone from the copy too, or whoever finds it there would swap in vain for ever.
+        seen.map(|(_, record)| record.clone()).filter(|record| record.is_live(now))
     }
 
     async fn swap(&self, batch: Vec<Swap>) -> Result<Answer<Vec<SwapReply>>> {
