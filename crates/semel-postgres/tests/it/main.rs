@@ -8,6 +8,7 @@
 )]
 
 mod conformance;
+mod proofs;
 mod refusals;
 mod rows;
 mod server;
