@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::entry::{End, Entry};
 use super::fault::{Fault, Kind, Tally};
 use super::line::{Found, Line};
+use super::stopwatch::Stopwatch;
 
 /// Everything that was said, in as much memory as there are live keys.
 #[derive(Debug, Default)]
@@ -82,7 +83,9 @@ impl Ledger {
             Line::Ended { name, fence } => {
                 self.tally.acknowledgements += 1;
                 self.change(name, |entry| {
-                    entry.is_ended |= entry.fence == fence;
+                    if entry.fence == fence {
+                        (entry.is_ended, entry.heard) = (true, Some(Stopwatch::start()));
+                    }
                     None
                 });
             }
@@ -171,7 +174,7 @@ fn judge(
             let afterwards = later.get(name.as_str()).map_or(&[][..], Vec::as_slice);
             let is_explained = afterwards.iter().any(|entry| entry.judge(found, now).is_none());
             let what = || format!("{name}: known was {entry:?}, found was {found:?} at {now}");
-            (!is_explained).then(|| Fault::new(kind, what()))
+            (!is_explained).then(|| Fault { heard: entry.heard, ..Fault::new(kind, what()) })
         })
         .collect()
 }
@@ -194,7 +197,8 @@ fn granted(entry: &mut Entry, permit: u128, fence: u64, attempt: u32, now: u64) 
         (!is_free).then_some(Kind::Doubled)
     };
     let claims = std::mem::take(&mut entry.claims);
-    *entry = Entry { fence, attempt, permit, claims, ..Entry::default() };
+    let heard = Some(Stopwatch::start());
+    *entry = Entry { fence, attempt, permit, claims, heard, ..Entry::default() };
     fault
 }
 
