@@ -34,6 +34,12 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         path: "crates/semel-file/",
         reason: "every frame of the log carries a checksum; a fingerprint is of a request",
     },
+    Exception {
+        rule: "vocabulary",
+        about: "conflict",
+        path: "crates/semel-cli/src/args/",
+        reason: "clap says of arguments that exclude each other that one conflicts with the other",
+    },
 ];
 
 impl Exception {

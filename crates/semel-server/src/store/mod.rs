@@ -1,0 +1,34 @@
+//! Stores by URL, in one place: `memory:`, `file:PATH`, `postgres://…`, `redis://…`, `redis+cluster://…`.
+//!
+//! ```
+//! use semel::Semel;
+//! use semel_server::store::Address;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> semel::Result<()> {
+//! let address: Address = "memory:".parse()?;
+//! let store = address.open().await?;
+//! println!("{address} survives {}", store.survives());
+//! let semel = Semel::builder_shared(store.store()).build()?;
+//! # let _ = semel;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`address`](Address): what was written, read and shown without its password; [`url`]: where the password is.
+//! - [`opened`](Opened): a store, and what tools want to know of it.
+//! - [`finding`](Finding): one thing that a store's promise depends on, and whether it holds.
+//! - `memory`, `file`, `postgres`, `redis`: how each of them is opened and looked at.
+
+mod address;
+mod file;
+mod finding;
+mod memory;
+mod opened;
+mod postgres;
+mod redis;
+mod url;
+
+pub use address::{Address, DEFAULT};
+pub use finding::{Finding, Verdict};
+pub use opened::{Migrated, Opened};
