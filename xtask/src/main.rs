@@ -7,6 +7,7 @@ mod crash;
 mod mutants;
 mod needs;
 mod run;
+mod servers;
 mod simulate;
 mod steps;
 mod test;
@@ -24,7 +25,8 @@ use clap::{Parser, Subcommand};
     bin_name = "cargo xtask",
     after_help = "Every day:\n  \
                   cargo xtask test              everything a change must pass, in a few minutes\n  \
-                  cargo xtask tidy              style alone, in a second\n\n\
+                  cargo xtask tidy              style alone, in a second\n  \
+                  cargo xtask servers           PostgreSQL, Redis and a Redis Cluster to run tests against\n\n\
                   Before a release:\n  \
                   cargo xtask verify            the same as test, and nothing may be skipped\n  \
                   cargo xtask mutants           do the tests notice when a rule is broken?\n  \
@@ -48,6 +50,7 @@ enum Command {
     Mutants(mutants::Args),
     Bench(bench::Args),
     Crash(crash::Args),
+    Servers(servers::Args),
 }
 
 fn main() -> ExitCode {
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Mutants(args) => mutants::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Crash(args) => crash::run(&args),
+        Command::Servers(args) => servers::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,25 +4,44 @@ use anyhow::{Context, Result, ensure};
 
 use crate::run::{cargo, program, skipped, started};
 
-/// A program that tests start: a throwaway server, say.
+/// A program that is started: a throwaway server, say.
 struct Need {
-    /// The program that must be there.
-    program: &'static str,
-    /// How it is asked for its version, which it must answer.
-    version: &'static str,
+    /// How to find out whether it is there.
+    look: Look,
     /// The Debian package that brings it.
     package: &'static str,
 }
 
-/// What the tests start. The stores of this workspace live in the process, so there is nothing to install yet.
-const FOR_TESTS: &[Need] = &[];
+/// How to find out whether a program is there.
+enum Look {
+    /// It is on the path, and answers when it is asked for its version this way.
+    Version(&'static str, &'static str),
+    /// Whoever starts it knows.
+    Ask(fn() -> bool),
+}
+
+impl Need {
+    fn is_there(&self) -> bool {
+        match self.look {
+            Look::Version(name, version) => program(name, [version]).succeeds(),
+            Look::Ask(is_there) => is_there(),
+        }
+    }
+}
+
+/// What the tests start. Debian keeps PostgreSQL's server off the path. Its packages also start servers of their own
+/// on the usual ports where there is a service manager; nothing here uses those.
+const FOR_TESTS: &[Need] = &[
+    Need { look: Look::Ask(semel_servers::Postgres::is_installed), package: "postgresql" },
+    Need { look: Look::Ask(semel_servers::Redis::is_installed), package: "redis-server" },
+];
 
 /// What power cuts are made of: file systems and mounts.
 const FOR_POWER_CUTS: &[Need] = &[
-    Need { program: "mkfs.xfs", version: "-V", package: "xfsprogs" },
-    Need { program: "mkfs.ext4", version: "-V", package: "e2fsprogs" },
-    Need { program: "mount", version: "--version", package: "mount" },
-    Need { program: "unshare", version: "--version", package: "util-linux" },
+    Need { look: Look::Version("mkfs.xfs", "-V"), package: "xfsprogs" },
+    Need { look: Look::Version("mkfs.ext4", "-V"), package: "e2fsprogs" },
+    Need { look: Look::Version("mount", "--version"), package: "mount" },
+    Need { look: Look::Version("unshare", "--version"), package: "util-linux" },
 ];
 
 /// Gets what the tests start and this machine lacks.
@@ -36,7 +55,7 @@ pub(crate) fn for_power_cuts() -> Result<()> {
 }
 
 fn get(whom: &str, needs: &[Need]) -> Result<()> {
-    let missing = missing(needs, |need| program(need.program, [need.version]).succeeds());
+    let missing = missing(needs);
     if missing.is_empty() {
         return Ok(());
     }
@@ -46,16 +65,21 @@ fn get(whom: &str, needs: &[Need]) -> Result<()> {
         program("apt-get", ["--version"]).succeeds(),
         "{whom} need {named}, and there is no apt-get here: install them by hand"
     );
-    let install = ["install", "--yes", "--no-install-recommends"];
-    program("apt-get", install.into_iter().chain(missing))
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .show()
+    // A machine that was never asked before does not know which packages there are.
+    install(&missing)
+        .or_else(|_| program("apt-get", ["update"]).show().and_then(|()| install(&missing)))
         .with_context(|| format!("{whom} need {named}: install them by hand"))
 }
 
+fn install(packages: &[&str]) -> Result<()> {
+    let install = ["install", "--yes", "--no-install-recommends"];
+    let line = install.iter().chain(packages);
+    program("apt-get", line).env("DEBIAN_FRONTEND", "noninteractive").show()
+}
+
 /// The packages of the programs that are not there.
-fn missing(needs: &[Need], is_there: impl Fn(&Need) -> bool) -> Vec<&'static str> {
-    needs.iter().filter(|need| !is_there(need)).map(|need| need.package).collect()
+fn missing(needs: &[Need]) -> Vec<&'static str> {
+    needs.iter().filter(|need| !need.is_there()).map(|need| need.package).collect()
 }
 
 /// Whether `cargo NAME` is there, if need be after installing it.
@@ -85,9 +109,11 @@ mod tests {
     #[test]
     fn only_what_is_missing_is_installed() {
         let needs = [
-            Need { program: "there", version: "-V", package: "package-of-there" },
-            Need { program: "not-there", version: "-V", package: "package-of-not-there" },
+            Need { look: Look::Ask(|| true), package: "there" },
+            Need { look: Look::Ask(|| false), package: "not-there" },
+            Need { look: Look::Version("true", "--version"), package: "on-the-path" },
+            Need { look: Look::Version("no-such-program-as-this", "-V"), package: "not-on-the-path" },
         ];
-        assert_eq!(missing(&needs, |need| need.program == "there"), ["package-of-not-there"]);
+        assert_eq!(missing(&needs), ["not-there", "not-on-the-path"]);
     }
 }

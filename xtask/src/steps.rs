@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::run::{cargo, skipped, started};
+use crate::servers::Servers;
 use crate::{crash, needs};
 
 /// What a part that cannot run means.
@@ -79,14 +80,18 @@ pub(crate) fn dependencies() -> Result<()> {
 /// All tests, the ones in documentation included, the examples, and a few crashes.
 pub(crate) fn tests() -> Result<()> {
     needs::for_tests()?;
+    started("servers");
+    let servers = Servers::start()?;
     started("tests");
-    if needs::cargo_tool("nextest") {
-        cargo(["nextest", "run", "--workspace", "--all-features", "--no-tests=fail"]).show()?;
+    let tests = if needs::cargo_tool("nextest") {
+        cargo(["nextest", "run", "--workspace", "--all-features", "--no-tests=fail"])
     } else {
-        cargo(["test", "--workspace", "--all-features", "--all-targets"]).show()?;
-    }
+        cargo(["test", "--workspace", "--all-features", "--all-targets"])
+    };
+    servers.name_to(tests).show()?;
     started("tests in documentation");
-    cargo(["test", "--workspace", "--all-features", "--doc"]).show()?;
+    servers.name_to(cargo(["test", "--workspace", "--all-features", "--doc"])).show()?;
+    drop(servers);
     started("examples");
     cargo(["check", "--workspace", "--all-features", "--examples"]).show()?;
     started("crashes");

@@ -1,1 +1,33 @@
-//! Throwaway servers for tests and measurements.
+//! Throwaway servers for tests and measurements: PostgreSQL and Redis as they are installed here, each with a folder and
+//! a port of its own on 127.0.0.1, durable unless told otherwise, and gone afterwards.
+//!
+//! A server is stopped and its folder removed when its value is dropped, and also when the process that started it is
+//! killed: a watchdog of a few lines of shell holds the other end of a pipe. Where we are root, the
+//! servers run as somebody who is not.
+//!
+//! ```no_run
+//! let server = semel_servers::Postgres::start()?;
+//! println!("{}", server.url());
+//! # anyhow::Ok(())
+//! ```
+//!
+//! # Layout
+//! - [`Postgres`]: one server, and standbys of it; [`Redis`], [`RedisCluster`], [`Sentinel`].
+//! - [`postgres_url`], [`redis_url`], [`redis_cluster_url`]: the server that all tests of a run share.
+//! - `place`: folder and port; `process`: the process in it; `watchdog`: who clears up; `user`: who it runs as; `poll`: waiting.
+
+mod lent;
+mod place;
+mod poll;
+mod postgres;
+mod process;
+mod redis;
+mod user;
+mod watchdog;
+
+pub use lent::{
+    Lent, POSTGRES_VARIABLE, REDIS_CLUSTER_VARIABLE, REDIS_VARIABLE, postgres_url, redis_cluster_url,
+    redis_url,
+};
+pub use postgres::{Postgres, Standby};
+pub use redis::{AppendFsync, Redis, RedisCluster, Sentinel};

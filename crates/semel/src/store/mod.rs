@@ -5,12 +5,15 @@
 //!
 //! - [`contract`](Store): the trait, and what goes over it.
 //! - [`scan`](Filter): which records a person or a tool wants to see.
+//! - [`finding`](Finding): what a store's server is set to, against what its promise needs.
 //! - [`memory`](MemoryStore): the store inside a process, bounded.
 
 mod contract;
+mod finding;
 mod memory;
 mod scan;
 
 pub use contract::{Answer, Reply, Store, Swap, SwapReply, Swept};
+pub use finding::{Finding, Verdict};
 pub use memory::{MemoryStore, MemoryStoreBuilder};
 pub use scan::{Filter, Page, Scan};

@@ -1,0 +1,148 @@
+//! A batch of swaps on its way: which are still to be asked, and what the others were told.
+
+use semel::clock::Timestamp;
+use semel::store::{Answer, Swap, SwapReply};
+use semel::{Error, ErrorKind, RecordId, Result};
+use std::sync::Arc;
+use tokio_postgres::Row;
+
+use crate::row;
+use crate::store::get;
+use crate::value::{Moment, Raw};
+
+use semel::record::Version;
+
+/// How often a swap that lost a race is asked again. Each time somebody else wrote the same record within
+/// milliseconds.
+const RACES_MAX: usize = 64;
+
+/// Swaps in the order of their ids, so that batches of several processes wait for one another in one order. A
+/// statement may hold an id once, so what a batch holds twice goes with a later round.
+pub(crate) struct Batch {
+    replies: Vec<Option<SwapReply>>,
+    /// What this round asks: its swaps, and where each has its place among the replies.
+    round: Vec<Swap>,
+    places: Vec<usize>,
+    /// What later rounds ask.
+    later: Vec<(usize, Swap)>,
+    now: Timestamp,
+    races: usize,
+    is_first: bool,
+}
+
+impl Batch {
+    pub(crate) fn new(swaps: Vec<Swap>) -> Self {
+        let replies = swaps.iter().map(|_| None).collect();
+        Self {
+            replies,
+            round: Vec::new(),
+            places: Vec::new(),
+            later: swaps.into_iter().enumerate().collect(),
+            now: Timestamp::default(),
+            races: 0,
+            is_first: true,
+        }
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        self.round.is_empty() && self.later.is_empty()
+    }
+
+    /// The swaps of this round.
+    pub(crate) fn round(&self) -> &[Swap] {
+        &self.round
+    }
+
+    /// Makes the next round, and says whether there is one.
+    pub(crate) fn go_on(&mut self) -> Result<bool> {
+        let mut left: Vec<_> =
+            self.places.drain(..).zip(self.round.drain(..)).chain(self.later.drain(..)).collect();
+        if left.is_empty() {
+            return Ok(false);
+        }
+        if self.races > RACES_MAX {
+            let error =
+                Error::new(ErrorKind::Unavailable, "a record is written by others all the time; ask again");
+            return Err(self.after_others(error));
+        }
+        left.sort_by_key(|(place, swap)| (swap.id(), *place));
+        let mut last: Option<RecordId> = None;
+        for (place, swap) in left {
+            if last.replace(swap.id()) == Some(swap.id()) {
+                self.later.push((place, swap));
+            } else {
+                self.places.push(place);
+                self.round.push(swap);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes in what the server said to this round. What it said nothing to is asked again.
+    pub(crate) fn hear(&mut self, rows: &[Row]) -> Result<()> {
+        self.is_first = false;
+        let mut told: Vec<Option<Told>> = self.round.iter().map(|_| None).collect();
+        for row in rows {
+            let id = get::<Raw<'_>>(row, 0)?.0;
+            self.now = self.now.max(get::<Moment>(row, 2)?.0);
+            let at = self.round.binary_search_by(|swap| swap.id().as_bytes().as_slice().cmp(id));
+            if let Some(slot) = at.ok().and_then(|at| told.get_mut(at)) {
+                *slot = Some(Told::read(row)?);
+            }
+        }
+        let asked = self.places.drain(..).zip(self.round.drain(..));
+        for ((place, swap), told) in asked.zip(told) {
+            let Some(told) = told else {
+                self.later.push((place, swap));
+                continue;
+            };
+            if let Some(reply) = self.replies.get_mut(place) {
+                *reply = Some(told.reply(swap, self.now));
+            }
+        }
+        self.races = self.races.saturating_add(usize::from(!self.later.is_empty()));
+        Ok(())
+    }
+
+    /// An error of a later round: what the rounds before it wrote stays written.
+    pub(crate) fn after_others(&self, error: Error) -> Error {
+        if self.is_first || error.kind() == ErrorKind::Unknown {
+            return error;
+        }
+        Error::new(
+            ErrorKind::Unknown,
+            "a part of the batch was not answered; ask again with the same permits",
+        )
+        .caused_by(error)
+    }
+
+    pub(crate) fn answer(self) -> Result<Answer<Vec<SwapReply>>> {
+        let value: Option<Vec<_>> = self.replies.into_iter().collect();
+        let value =
+            value.ok_or_else(|| Error::new(ErrorKind::Unknown, "a swap was not answered; ask again"))?;
+        Ok(Answer { now: self.now, value })
+    }
+}
+
+/// What the server said to one swap.
+enum Told {
+    Won(Version),
+    Lost(Option<Arc<semel::record::Record>>),
+}
+
+impl Told {
+    fn read(row: &Row) -> Result<Self> {
+        if let Some(version) = get::<Option<i64>>(row, 1)? {
+            return Ok(Self::Won(Version::new(u64::try_from(version).unwrap_or(0))));
+        }
+        let current = get::<Option<Raw<'_>>>(row, 3)?.map(|raw| row::record(raw.0)).transpose()?;
+        Ok(Self::Lost(current.map(Arc::new)))
+    }
+
+    fn reply(self, swap: Swap, now: Timestamp) -> SwapReply {
+        match self {
+            Self::Won(version) => SwapReply::Swapped(swap.next.stamp(version, now)),
+            Self::Lost(current) => SwapReply::Stale(current),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+-- One record a key, readable with psql. Only semel writes here: a hand that changes a row must also give it a new
+-- version (nextval('semel_version')), or processes that know the old one will not notice.
+
+-- Numbers every write of every record. It only grows, also over records that are gone. No cache: a number that one
+-- process drew ahead would come after a greater one.
+CREATE SEQUENCE semel_version AS bigint CACHE 1;
+
+CREATE TABLE semel_records (
+    version              bigint      NOT NULL,
+    fence                bigint,                -- the version of the write that granted the run
+    mismatches           bigint      NOT NULL,  -- requests with this key and another fingerprint
+    duplicates           bigint      NOT NULL,  -- claims that were answered without a run
+    first_seen_at        timestamptz NOT NULL,
+    changed_at           timestamptz NOT NULL,
+    since                timestamptz NOT NULL,  -- granted, settled or held at
+    leased_at            timestamptz,
+    last_seen_at         timestamptz,           -- the last duplicate
+    keep_until           timestamptz,           -- may be swept from then on; null: never
+    permit_id            uuid,                  -- whoever knows it may settle: as secret as a password
+    lease                interval,
+    retention            interval    NOT NULL,
+    attempt              integer     NOT NULL,
+    pardoned             integer     NOT NULL,  -- attempts that no longer count against the bound
+    id                   bytea       NOT NULL,  -- SHA-256 over the length-prefixed parts of the key
+    scope                text[]      NOT NULL,
+    operation            text        NOT NULL,
+    name                 text        NOT NULL,
+    state                text        NOT NULL,
+    lapse                text        NOT NULL,  -- what a lapsed lease means
+    fingerprint          bytea,
+    owner                text,
+    reason               text,                  -- why it was released or is held
+    first_event          text,
+    mismatched           bytea,                 -- the first eight other fingerprints, 32 bytes each
+    steps                bytea,                 -- finished steps: name and value, each with its length before it
+    outcome_kind         text,
+    outcome              bytea,
+    primary_reference    text,
+    secondary_reference  text,
+    details              text,                  -- JSON
+
+    CONSTRAINT semel_records_id PRIMARY KEY (id),
+    CONSTRAINT semel_records_sizes CHECK (
+        octet_length(id) = 32 AND version > 0 AND attempt > 0 AND octet_length(fingerprint) = 32),
+    CONSTRAINT semel_records_lapse CHECK (lapse IN ('rerun', 'hold')),
+    -- A running record has a lease, a done one an outcome; never both.
+    CONSTRAINT semel_records_state CHECK (CASE state
+        WHEN 'running' THEN
+            num_nulls(permit_id, fence, owner, leased_at, lease) = 0
+            AND num_nonnulls(reason, outcome_kind, outcome, primary_reference, secondary_reference, details) = 0
+        WHEN 'done' THEN
+            num_nulls(permit_id, fence, outcome_kind, outcome) = 0
+            AND num_nonnulls(owner, leased_at, lease, reason, steps) = 0
+        WHEN 'released' THEN
+            reason IS NOT NULL
+            AND num_nonnulls(permit_id, fence, owner, leased_at, lease, outcome_kind, outcome, primary_reference,
+                             secondary_reference, details) = 0
+        WHEN 'held' THEN
+            reason IS NOT NULL
+            AND num_nonnulls(permit_id, fence, owner, leased_at, lease, outcome_kind, outcome, primary_reference,
+                             secondary_reference, details) = 0
+        ELSE false END)
+);
+
+-- What a sweep looks for.
+CREATE INDEX semel_records_keep_until ON semel_records (keep_until) WHERE keep_until IS NOT NULL;
+-- What somebody has to look at. Few, so the many pay nothing for it.
+CREATE INDEX semel_records_held ON semel_records (id) WHERE state = 'held';
+
+-- Processes in which somebody waits for a record to settle. Nothing is lost if a crash empties it: they also look by
+-- themselves.
+CREATE UNLOGGED TABLE semel_waiters (
+    process uuid        NOT NULL PRIMARY KEY,
+    until   timestamptz NOT NULL
+);

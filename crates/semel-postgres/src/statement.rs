@@ -1,0 +1,195 @@
+//! The statements, as text. The list of columns is in one place ([`ASKED`]), and so is the way a row is stamped.
+
+use semel::record::StateWord;
+use semel::store::Scan;
+use tokio_postgres::types::Type;
+
+use crate::row::{ASKED, shown};
+
+/// Any number of swaps, each on its own: a record that is absent is inserted, one at the expected version is replaced,
+/// and of all others the current row comes back. Its parameters are arrays, one a column of [`ASKED`]. Its columns: id,
+/// version (null for a loser), now, row (null for a winner, or if there is none).
+///
+/// An id without an answer lost a race: somebody wrote between this statement's snapshot and its write. Ask again.
+///
+/// - The record is looked up before anything is tried: `ON CONFLICT DO UPDATE` would lock and log also where it
+///   changes nothing, and replays are the many.
+/// - `DO NOTHING` is for the one who inserts after the look: the row is then not in this snapshot, and cannot be shown.
+/// - The version in the last condition is what counts: under READ COMMITTED the server looks at it again once it has
+///   the row's lock.
+/// - A number is drawn from the sequence only where something is going to be written: drawing alone would make a
+///   replay wait for the disk.
+pub(crate) fn swap_batch() -> String {
+    let arrays: Vec<_> = (1..).zip(ASKED).map(|(n, (_, kind))| format!("${n}::{kind}[]")).collect();
+    let names: Vec<_> = ASKED.iter().map(|(column, _)| *column).collect();
+    let from = |column: &str| format!("a.{column}");
+    format!(
+        "WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now), \
+         asked AS MATERIALIZED (\
+             SELECT a.*, found.version AS found, \
+                    CASE WHEN found.version IS DISTINCT FROM a.expected AND found.version IS NOT NULL THEN {row} END AS shown \
+             FROM unnest({arrays}) AS a({names}) LEFT JOIN semel_records found ON found.id = a.id), \
+         inserted AS (\
+             INSERT INTO semel_records ({columns}) SELECT {inserted} \
+             FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected IS NULL AND found IS NULL) a \
+             CROSS JOIN moment \
+             ON CONFLICT (id) DO NOTHING RETURNING id, version), \
+         updated AS (\
+             UPDATE semel_records r SET {updated} \
+             FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected = found) a CROSS JOIN moment \
+             WHERE r.id = a.id AND r.version = a.expected RETURNING r.id, r.version) \
+         SELECT id, version, now, NULL::record FROM inserted CROSS JOIN moment \
+         UNION ALL SELECT id, version, now, NULL FROM updated CROSS JOIN moment \
+         UNION ALL SELECT id, NULL, now, shown FROM asked CROSS JOIN moment WHERE expected IS DISTINCT FROM found",
+        row = shown("found"),
+        arrays = arrays.join(", "),
+        names = names.join(", "),
+        columns = columns().collect::<Vec<_>>().join(", "),
+        inserted = columns().map(|column| written(column, from)).collect::<Vec<_>>().join(", "),
+        updated = changes(from),
+    )
+}
+
+/// One swap of an absent record, with a plain parameter a column of [`ASKED`]; answered like [`swap_batch`].
+pub(crate) fn insert_one() -> String {
+    format!(
+        "WITH won AS (\
+             INSERT INTO semel_records ({columns}) SELECT {inserted} \
+             FROM (SELECT clock_timestamp() AS now, nextval('semel_version') AS next \
+                   WHERE NOT EXISTS (SELECT FROM semel_records WHERE id = $1)) moment \
+             ON CONFLICT (id) DO NOTHING RETURNING id, version, changed_at) \
+         SELECT id, version, changed_at, NULL::record FROM won \
+         UNION ALL SELECT id, NULL, clock_timestamp(), {row} FROM semel_records r WHERE id = $1",
+        columns = columns().collect::<Vec<_>>().join(", "),
+        inserted = columns().map(|column| written(column, parameter)).collect::<Vec<_>>().join(", "),
+        row = shown("r"),
+    )
+}
+
+/// One swap of a record at a version, likewise.
+pub(crate) fn update_one() -> String {
+    format!(
+        "WITH won AS (\
+             UPDATE semel_records r SET {updated} \
+             FROM (SELECT clock_timestamp() AS now, nextval('semel_version') AS next) moment \
+             WHERE r.id = $1 AND r.version = $2 RETURNING r.id, r.version, r.changed_at) \
+         SELECT id, version, changed_at, NULL::record FROM won \
+         UNION ALL SELECT a.id, NULL, clock_timestamp(), CASE WHEN r.id IS NOT NULL THEN {row} END \
+         FROM (SELECT $1::bytea AS id) a LEFT JOIN semel_records r ON r.id = a.id WHERE r.version IS DISTINCT FROM $2",
+        updated = changes(parameter),
+        row = shown("r"),
+    )
+}
+
+/// The types of plain parameters, one a column of [`ASKED`].
+pub(crate) fn parameter_types() -> Vec<Type> {
+    let of = |kind: &str| match kind {
+        "bytea" => Type::BYTEA,
+        "bigint" => Type::INT8,
+        "integer" => Type::INT4,
+        "interval" => Type::INTERVAL,
+        "timestamptz" => Type::TIMESTAMPTZ,
+        "uuid" => Type::UUID,
+        _ => Type::TEXT,
+    };
+    ASKED.iter().map(|(_, kind)| of(kind)).collect()
+}
+
+/// A column of [`ASKED`] as a plain parameter.
+fn parameter(column: &str) -> String {
+    let place = ASKED.iter().position(|(asked, _)| *asked == column).unwrap_or(ASKED.len());
+    format!("${}", place.saturating_add(1))
+}
+
+fn changes(from: impl Fn(&str) -> String + Copy) -> String {
+    let kept = ["id", "scope", "operation", "name"];
+    let changing = columns().filter(|column| !kept.contains(column));
+    changing.map(|column| format!("{column} = {}", written(column, from))).collect::<Vec<_>>().join(", ")
+}
+
+/// The columns of a record: what is asked for, and what only the server can know.
+fn columns() -> impl Iterator<Item = &'static str> {
+    let asked =
+        ASKED.into_iter().map(|(column, _)| column).filter(|column| !matches!(*column, "expected" | "keep"));
+    asked.chain(["version", "changed_at", "keep_until"])
+}
+
+/// A column's value: what was asked for, or, where the draft left it open, this write's own moment or version.
+fn written(column: &str, from: impl Fn(&str) -> String) -> String {
+    let asked = from(column);
+    match column {
+        "version" => "next".into(),
+        "changed_at" => "now".into(),
+        "keep_until" => format!("now + {}", from("keep")),
+        "first_seen_at" | "since" => format!("coalesce({asked}, now)"),
+        "leased_at" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, now) END", from("lease")),
+        "fence" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, next) END", from("permit_id")),
+        "scope" => format!("string_to_array({asked}, chr(31))"),
+        _ => asked,
+    }
+}
+
+/// The moment alone.
+pub(crate) const NOW: &str = "SELECT clock_timestamp()";
+
+/// The rows of some ids, if there are any: place, now, row.
+pub(crate) fn load() -> String {
+    format!(
+        "WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now) \
+         SELECT a.place, moment.now, CASE WHEN r.id IS NOT NULL THEN {} END \
+         FROM unnest($1::bytea[]) WITH ORDINALITY AS a(id, place) CROSS JOIN moment LEFT JOIN semel_records r ON r.id = a.id",
+        shown("r")
+    )
+}
+
+/// Removes what is past its keep: now, how many. Rows that others hold are left to them, so any number of processes
+/// may sweep.
+pub(crate) const SWEEP: &str = "WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now), \
+     due AS MATERIALIZED (\
+         SELECT id FROM semel_records WHERE keep_until <= (SELECT now FROM moment) \
+         ORDER BY keep_until LIMIT $1 FOR UPDATE SKIP LOCKED), \
+     gone AS (DELETE FROM semel_records r USING due WHERE r.id = due.id RETURNING 1) \
+     SELECT now, (SELECT count(*) FROM gone) FROM moment";
+
+/// A page in the order of ids: now, the id where looking ended (null: at the end), row (null if none is to be shown).
+/// Parameters: after, how many to look at, how many to show, then what [`scan_conditions`] says.
+pub(crate) fn scan(scan: &Scan) -> String {
+    format!(
+        "WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now, \
+             (SELECT id FROM semel_records WHERE id > $1 {narrowed} ORDER BY id OFFSET $2 LIMIT 1) AS edge) \
+         SELECT moment.now, moment.edge, r.shown FROM moment LEFT JOIN LATERAL (\
+             SELECT {shown} AS shown FROM semel_records r \
+             WHERE id > $1 {narrowed} AND (moment.edge IS NULL OR id <= moment.edge) AND {conditions} \
+             ORDER BY id LIMIT $3) r ON true",
+        narrowed = narrowed(scan),
+        shown = shown("r"),
+        conditions = scan_conditions(scan),
+    )
+}
+
+/// What an index answers.
+fn narrowed(scan: &Scan) -> &'static str {
+    if scan.filter.states == [StateWord::Held] { "AND state = 'held'" } else { "" }
+}
+
+/// What has to be looked at, row by row. Its parameters, in this order: scope, operation, name, first seen before.
+fn scan_conditions(scan: &Scan) -> String {
+    let filter = &scan.filter;
+    let mut parameter = 4..;
+    let mut conditions = Vec::new();
+    let mut add = |wanted: bool, condition: &str| {
+        if wanted && let Some(n) = parameter.next() {
+            conditions.push(condition.replace('$', &format!("${n}")));
+        }
+    };
+    add(!filter.scope.is_empty(), "r.scope[1:cardinality($::text[])] = $::text[]");
+    add(filter.operation.is_some(), "r.operation = $::text");
+    add(filter.name.is_some(), "r.name = $::text");
+    add(filter.first_seen_before.is_some(), "r.first_seen_at < $::timestamptz");
+    let words: Vec<_> = filter.states.iter().map(|word| format!("'{}'", word.as_str())).collect();
+    if !words.is_empty() {
+        conditions.push(format!("r.state IN ({})", words.join(", ")));
+    }
+    conditions.insert(0, "true".into());
+    conditions.join(" AND ")
+}

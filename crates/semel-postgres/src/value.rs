@@ -1,0 +1,230 @@
+//! Values on the wire, in PostgreSQL's binary format: single ones, columns of them, and the fields of a row.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
+use semel::Result;
+use semel::clock::Timestamp;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+use crate::error::corrupt;
+
+/// PostgreSQL counts from the start of 2000, semel from the start of 1970.
+const EPOCH_MICROS: i64 = 946_684_800_000_000;
+/// Spans beyond ten thousand years are as good as for ever, and would leave PostgreSQL's calendar.
+const SPAN_MICROS_MAX: u64 = 10_000 * 365 * 24 * 3_600 * 1_000_000;
+
+/// One value of a swap.
+#[derive(Debug)]
+pub(crate) enum Value<'a> {
+    Digest([u8; 32]),
+    Bytes(Option<Cow<'a, [u8]>>),
+    Text(Option<Cow<'a, str>>),
+    Number(Option<u64>),
+    Small(u32),
+    Moment(Option<Timestamp>),
+    Span(Option<Duration>),
+    Uuid(Option<u128>),
+}
+
+impl Value<'_> {
+    /// Appends the value, and says whether there is one.
+    fn write(&self, out: &mut BytesMut) -> IsNull {
+        match self {
+            Self::Digest(digest) => out.put_slice(digest),
+            Self::Bytes(Some(bytes)) => out.put_slice(bytes),
+            Self::Text(Some(text)) => out.put_slice(text.as_bytes()),
+            Self::Number(Some(number)) => out.put_i64(i64::try_from(*number).unwrap_or(i64::MAX)),
+            Self::Small(number) => out.put_i32(i32::try_from(*number).unwrap_or(i32::MAX)),
+            Self::Moment(Some(moment)) => out.put_i64(micros_since_2000(*moment)),
+            Self::Span(Some(span)) => {
+                let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX).min(SPAN_MICROS_MAX);
+                out.put_i64(i64::try_from(micros).unwrap_or(i64::MAX));
+                // Days and months: not of a fixed length, so no span of ours has any.
+                out.put_i64(0);
+            }
+            Self::Uuid(Some(number)) => out.put_u128(*number),
+            Self::Bytes(None)
+            | Self::Text(None)
+            | Self::Number(None)
+            | Self::Moment(None)
+            | Self::Span(None)
+            | Self::Uuid(None) => return IsNull::Yes,
+        }
+        IsNull::No
+    }
+}
+
+fn micros_since_2000(moment: Timestamp) -> i64 {
+    i64::try_from(moment.as_micros()).unwrap_or(i64::MAX).saturating_sub(EPOCH_MICROS)
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        Ok(self.write(out))
+    }
+
+    // The statements are ours, and their parameters are cast to what is written here.
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// The values of one column for a whole batch: an array, written as it goes.
+#[derive(Debug, Default)]
+pub(crate) struct Column {
+    values: BytesMut,
+    count: i32,
+}
+
+impl Column {
+    pub(crate) fn push(&mut self, value: &Value<'_>) {
+        let start = self.values.len();
+        self.values.put_i32(-1);
+        if let IsNull::No = value.write(&mut self.values) {
+            let length = self.values.len().saturating_sub(start).saturating_sub(4);
+            let length = i32::try_from(length).unwrap_or(i32::MAX);
+            if let Some(field) = self.values.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
+                *field = length.to_be_bytes();
+            }
+        }
+        self.count = self.count.saturating_add(1);
+    }
+}
+
+impl ToSql for Column {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        let tokio_postgres::types::Kind::Array(member) = kind.kind() else {
+            return Err("a column of values is an array".into());
+        };
+        out.put_i32(1);
+        out.put_i32(1);
+        out.put_u32(member.oid());
+        out.put_i32(self.count);
+        out.put_i32(1);
+        out.put_slice(&self.values);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(kind.kind(), tokio_postgres::types::Kind::Array(_))
+    }
+
+    to_sql_checked!();
+}
+
+/// A moment as the server sends it.
+pub(crate) struct Moment(pub(crate) Timestamp);
+
+impl<'a> FromSql<'a> for Moment {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, Box<dyn StdError + Sync + Send>> {
+        let raw = raw.try_into().map_err(|_| "a moment is eight bytes long")?;
+        Ok(Self(moment(i64::from_be_bytes(raw))))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::TIMESTAMPTZ
+    }
+}
+
+/// A row as the server sends it: yet to be read.
+pub(crate) struct Raw<'a>(pub(crate) &'a [u8]);
+
+impl<'a> FromSql<'a> for Raw<'a> {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, Box<dyn StdError + Sync + Send>> {
+        Ok(Self(raw))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::RECORD | Type::BYTEA)
+    }
+}
+
+fn moment(micros_since_2000: i64) -> Timestamp {
+    Timestamp::from_micros(u64::try_from(micros_since_2000.saturating_add(EPOCH_MICROS)).unwrap_or(0))
+}
+
+/// The fields of a row, one after the other.
+pub(crate) struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(row: &'a [u8]) -> Result<Self> {
+        let (_, rest) = row.split_first_chunk::<4>().ok_or_else(cut)?;
+        Ok(Self { rest })
+    }
+
+    /// The next field: its bytes, or none if it is null.
+    fn next(&mut self) -> Result<Option<&'a [u8]>> {
+        let (_type, rest) = self.rest.split_first_chunk::<4>().ok_or_else(cut)?;
+        let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+            self.rest = rest;
+            return Ok(None);
+        };
+        let (field, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
+        self.rest = rest;
+        Ok(Some(field))
+    }
+
+    /// The next field, read by `read`, unless it is null.
+    pub(crate) fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
+        let mut ahead = Self { rest: self.rest };
+        if ahead.next()?.is_none() {
+            self.rest = ahead.rest;
+            return Ok(None);
+        }
+        read(self).map(Some)
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
+        self.next()?.ok_or_else(|| corrupt("a column is null that must not be"))
+    }
+
+    pub(crate) fn text(&mut self) -> Result<&'a str> {
+        std::str::from_utf8(self.bytes()?).map_err(|error| corrupt("a text is no UTF-8").caused_by(error))
+    }
+
+    pub(crate) fn number(&mut self) -> Result<u64> {
+        u64::try_from(i64::from_be_bytes(self.chunk()?)).map_err(|_| corrupt("a number is negative"))
+    }
+
+    pub(crate) fn small(&mut self) -> Result<u32> {
+        u32::try_from(i32::from_be_bytes(self.chunk()?)).map_err(|_| corrupt("a number is negative"))
+    }
+
+    pub(crate) fn moment(&mut self) -> Result<Timestamp> {
+        Ok(moment(i64::from_be_bytes(self.chunk()?)))
+    }
+
+    pub(crate) fn span(&mut self) -> Result<Duration> {
+        let [span @ .., _, _, _, _, _, _, _, _] = self.chunk::<16>()?;
+        let micros = u64::try_from(i64::from_be_bytes(span)).map_err(|_| corrupt("a span is negative"))?;
+        Ok(Duration::from_micros(micros))
+    }
+
+    pub(crate) fn uuid(&mut self) -> Result<u128> {
+        Ok(u128::from_be_bytes(self.chunk()?))
+    }
+
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.bytes()?.try_into().map_err(|_| corrupt("a column is of another type than this release wrote"))
+    }
+}
+
+fn cut() -> semel::Error {
+    corrupt("its row is cut short")
+}

@@ -1,0 +1,4 @@
+//! The store on a real server.
+
+mod conformance;
+mod server;

@@ -1,0 +1,118 @@
+//! A folder and a port of one server's own.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rand::RngExt;
+
+use crate::user::User;
+
+/// Below the ports that systems give to outgoing connections: while a server is down, no client may get its port, not
+/// even by connecting to itself.
+const PORTS: Range<u16> = 21_000..32_000;
+/// The nodes of a cluster also listen 10,000 above their port.
+const CLUSTER_PORTS: Range<u16> = 11_000..21_000;
+const CLUSTER_BUS: u16 = 10_000;
+/// How many ports are tried before something else must be wrong.
+const TRIES: u32 = 200;
+
+/// Where one server lives.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) folder: PathBuf,
+    pub(crate) port: u16,
+    pub(crate) user: User,
+}
+
+impl Place {
+    /// For a server with one port.
+    pub(crate) fn take() -> Result<Self> {
+        Self::take_among(PORTS, is_free)
+    }
+
+    /// For a node of a cluster.
+    pub(crate) fn take_for_cluster() -> Result<Self> {
+        let is_free = |port: u16| is_free(port) && port.checked_add(CLUSTER_BUS).is_some_and(is_free);
+        Self::take_among(CLUSTER_PORTS, is_free)
+    }
+
+    /// The folder bears the port's number: whoever makes it has both, also among processes that look at the same time.
+    fn take_among(ports: Range<u16>, is_free: impl Fn(u16) -> bool) -> Result<Self> {
+        let user = User::unprivileged()?;
+        for _ in 0..TRIES {
+            let port = rand::rng().random_range(ports.clone());
+            let folder = std::env::temp_dir().join(format!("semel-server-{port}"));
+            match fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) if is_free(port) => {
+                    user.own(&folder)?;
+                    return Ok(Self { folder, port, user });
+                }
+                Ok(()) => fs::remove_dir(&folder)?,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error).with_context(|| format!("cannot make {}", folder.display())),
+            }
+        }
+        bail!("no free port in {TRIES} tries")
+    }
+
+    /// A file in the folder, for the server to read.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        self.user.own(&path)?;
+        Ok(path)
+    }
+
+    /// Where the server says how it is.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// The end of what the server said.
+    pub(crate) fn last_words(&self) -> String {
+        const LINES: usize = 15;
+        let log = fs::read(self.log()).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<_> = log.lines().collect();
+        lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n")
+    }
+
+    /// Whether the server ended because somebody else took its port.
+    pub(crate) fn lost_its_port(&self) -> bool {
+        self.last_words().contains("ddress already in use")
+    }
+}
+
+/// Whether this program can be run: a path, or a name to be looked for.
+pub(crate) fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_belongs_to_whoever_made_its_folder() {
+        let place = Place::take().unwrap();
+        let again = Place::take_among(place.port..place.port.saturating_add(1), |_| true).unwrap_err();
+        assert!(again.to_string().contains("no free port"), "{again}");
+        fs::remove_dir(&place.folder).unwrap();
+        let port = place.port;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+        assert!(Place::take_among(port..port.saturating_add(1), is_free).is_err());
+        drop(listener);
+        let place = Place::take_among(port..port.saturating_add(1), is_free).unwrap();
+        fs::remove_dir(&place.folder).unwrap();
+    }
+}
