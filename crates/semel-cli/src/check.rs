@@ -1,7 +1,8 @@
 //! `semel check`: the settings of a store against its promise.
 
 use anyhow::{Result, bail};
-use semel_server::store::{Address, Finding, Verdict};
+use semel::store::{Finding, Verdict};
+use semel_server::store::Address;
 use serde_json::{Value, json};
 
 use crate::opening;
@@ -16,7 +17,7 @@ pub(crate) struct Check {
 }
 
 pub(crate) async fn run(plan: &Check) -> Result<()> {
-    let store = opening::open_existing(&plan.store).await?;
+    let store = opening::open_to_check(&plan.store).await?;
     let findings = store.check().await?;
     let survives = store.survives();
     let broken = count(&findings, Verdict::Broken);
@@ -66,7 +67,7 @@ fn table(findings: &[Finding]) -> Table {
         table.row(vec![
             Cell::styled(finding.verdict.as_str(), colour),
             Cell::new(&finding.setting),
-            Cell::new(&finding.found),
+            Cell::new(finding.found.as_deref().unwrap_or("not readable")),
             Cell::new(&finding.wanted),
         ]);
     }

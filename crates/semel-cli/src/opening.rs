@@ -9,6 +9,11 @@ pub(crate) async fn open_existing(address: &Address) -> Result<Opened> {
     address.open_existing().await.map_err(|error| told(address, error))
 }
 
+/// The store, also if its server cannot keep the promise.
+pub(crate) async fn open_to_check(address: &Address) -> Result<Opened> {
+    address.open_to_check().await.map_err(|error| told(address, error))
+}
+
 /// The store, which is made if it is a folder and missing.
 pub(crate) async fn open(address: &Address) -> Result<Opened> {
     address.open().await.map_err(|error| told(address, error))

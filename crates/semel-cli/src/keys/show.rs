@@ -61,8 +61,8 @@ pub(super) fn headline(record: &Record, now: Timestamp) -> String {
             format!("for {since}; lease good for {left}")
         }
         State::Running(_) => format!("for {since}; lease {left} ago"),
-        State::Done(_) => format!("since {since}; remembered for {left}"),
-        State::Released(_) => format!("since {since}; its attempts are remembered for {left}"),
+        State::Done(_) => format!("{since} ago; remembered for {left}"),
+        State::Released(_) => format!("{since} ago; its attempts are remembered for {left}"),
         State::Held(held) => format!("for {since}; reason: {}", text::shown(&held.reason)),
     };
     format!("{word} {rest}")

@@ -2,14 +2,23 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use semel::RecordId;
+
+use super::number::grouped;
+use super::stopwatch::Stopwatch;
 
 /// Into how many places the ids are divided to see how far a walk is.
 const PLACES: u64 = 10_000;
 
-/// A bar that is gone when it is dropped, also because of an error.
-pub(crate) struct Bar(ProgressBar);
+/// What is over before that needs no bar.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// A bar that appears when something takes long, and is gone when it is dropped, also because of an error.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    started: Stopwatch,
+}
 
 impl Bar {
     /// For a walk through all ids: they are digests, so half-way through them is half-way through the records.
@@ -24,9 +33,7 @@ impl Bar {
 
     /// For what has no known end.
     pub(crate) fn endless(what: &'static str) -> Self {
-        let bar = Self::new(ProgressBar::new_spinner(), what, "{spinner} {msg} {prefix} records");
-        bar.0.enable_steady_tick(Duration::from_millis(100));
-        bar
+        Self::new(ProgressBar::new_spinner(), what, "{spinner} {msg} {prefix} records")
     }
 
     fn new(bar: ProgressBar, what: &'static str, template: &str) -> Self {
@@ -34,7 +41,8 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Self(bar)
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+        Self { bar, started: Stopwatch::start() }
     }
 
     /// The walk is behind this id, and has seen so many records.
@@ -48,13 +56,16 @@ impl Bar {
 
     /// So far along, with so many records.
     pub(crate) fn reached(&self, place: u64, records: u64) {
-        self.0.set_position(place);
-        self.0.set_prefix(super::number::grouped(records));
+        if self.bar.is_hidden() && self.started.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_position(place);
+        self.bar.set_prefix(grouped(records));
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

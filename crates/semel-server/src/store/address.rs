@@ -51,6 +51,14 @@ impl Address {
         }
     }
 
+    /// The store, if there is one, and also if its server is set so that it cannot keep its promise: only to say why.
+    pub async fn open_to_check(&self) -> Result<Opened> {
+        match self {
+            Self::Postgres(url) => postgres::open_to_check(url).await,
+            Self::Memory | Self::File(_) | Self::Redis(_) => self.open_existing().await,
+        }
+    }
+
     /// The store with room for this many small records, if it is one that is bounded by itself.
     pub async fn open_with_room(&self, records: usize) -> Result<Opened> {
         match self {

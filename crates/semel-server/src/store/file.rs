@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{StatFs, statfs};
+use semel::store::{Finding, Verdict};
 use semel::{Error, ErrorKind, Result};
 use semel_file::FileStore;
 
-use super::finding::{Finding, Verdict};
 use super::opened::{Concrete, Opened};
 
 /// The file that every store has, from its first moment on.
@@ -54,9 +54,9 @@ pub(super) fn check(folder: &Path) -> Result<Vec<Finding>> {
 fn file_system(stat: &StatFs) -> Finding {
     let (found, verdict) = named(stat.f_type);
     Finding {
-        setting: "file system".to_owned(),
-        found,
-        wanted: "a local disk that keeps what it has synced".to_owned(),
+        setting: "file system".into(),
+        found: Some(found.into()),
+        wanted: "a local disk that keeps what it has synced".into(),
         verdict,
     }
 }
@@ -86,9 +86,9 @@ fn room(stat: &StatFs) -> Finding {
     let block = u64::try_from(stat.f_bsize).unwrap_or(0);
     let free = stat.f_bavail.saturating_mul(block);
     Finding {
-        setting: "room on the disk".to_owned(),
-        found: format!("{} MiB", free >> 20),
-        wanted: format!("{} MiB or more, or new claims are refused", ROOM_BYTES >> 20),
+        setting: "room on the disk".into(),
+        found: Some(format!("{} MiB", free >> 20).into()),
+        wanted: format!("{} MiB or more, or new claims are refused", ROOM_BYTES >> 20).into(),
         verdict: if free >= ROOM_BYTES { Verdict::Kept } else { Verdict::Broken },
     }
 }

@@ -17,12 +17,10 @@
 //!
 //! - [`address`](Address): what was written, read and shown without its password; [`url`]: where the password is.
 //! - [`opened`](Opened): a store, and what tools want to know of it.
-//! - [`finding`](Finding): one thing that a store's promise depends on, and whether it holds.
 //! - `memory`, `file`, `postgres`, `redis`: how each of them is opened and looked at.
 
 mod address;
 mod file;
-mod finding;
 mod memory;
 mod opened;
 mod postgres;
@@ -30,5 +28,5 @@ mod redis;
 mod url;
 
 pub use address::{Address, DEFAULT};
-pub use finding::{Finding, Verdict};
 pub use opened::{Migrated, Opened};
+pub use url::Url;

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use semel::Result;
-use semel::store::Store;
+use semel::store::{Finding, Store};
 use semel_file::FileStore;
+use semel_postgres::PostgresStore;
+use semel_redis::RedisStore;
 
-use super::file;
-use super::finding::Finding;
+use super::{file, redis};
 
 /// A store that was opened by its address.
 pub struct Opened {
@@ -21,6 +22,8 @@ pub struct Opened {
 pub(super) enum Concrete {
     Memory,
     File(PathBuf, Arc<FileStore>),
+    Postgres(PostgresStore),
+    Redis(RedisStore),
 }
 
 /// What a migration did.
@@ -31,9 +34,9 @@ pub enum Migrated {
     /// Its schema went from one version to another, which may be the same.
     Schema {
         /// Before; `None` if there was none.
-        from: Option<u64>,
+        from: Option<u32>,
         /// Now.
-        to: u64,
+        to: u32,
     },
 }
 
@@ -48,19 +51,24 @@ impl Opened {
     }
 
     /// What the store's acknowledgements survive, in words for people.
-    pub fn survives(&self) -> String {
+    pub fn survives(&self) -> &'static str {
         match &self.concrete {
-            Concrete::Memory => "nothing: it ends with its process".to_owned(),
-            Concrete::File(..) => "kill -9, a crash of the machine, and loss of power".to_owned(),
+            Concrete::Memory => "nothing: it ends with its process",
+            Concrete::File(..) => "kill -9, a crash of the machine, and loss of power",
+            Concrete::Postgres(_) => {
+                "kill -9, a crash of the server, loss of power, and a failover to a synchronous standby"
+            }
+            Concrete::Redis(store) => redis::survives(store.durability()),
         }
     }
 
     /// Looks at everything that the store's promise depends on.
-    #[expect(clippy::unused_async, reason = "stores that are reached over a network are waited for")]
     pub async fn check(&self) -> Result<Vec<Finding>> {
         match &self.concrete {
             Concrete::Memory => Ok(Vec::new()),
             Concrete::File(folder, _) => file::check(folder),
+            Concrete::Postgres(store) => store.check().await,
+            Concrete::Redis(store) => store.check().await,
         }
     }
 
@@ -68,7 +76,7 @@ impl Opened {
     /// that no sweep has seen yet included.
     pub fn count(&self) -> Option<u64> {
         match &self.concrete {
-            Concrete::Memory => None,
+            Concrete::Memory | Concrete::Postgres(_) | Concrete::Redis(_) => None,
             Concrete::File(_, store) => Some(store.records() as u64),
         }
     }

@@ -1,20 +1,28 @@
 //! `postgres://…`, a store that many machines share.
 
-use semel::{Error, ErrorKind, Result};
+use std::sync::Arc;
 
-use super::opened::{Migrated, Opened};
+use semel::Result;
+use semel_postgres::{Config, Durability, PostgresStore};
+
+use super::opened::{Concrete, Migrated, Opened};
 use super::url::Url;
 
-#[expect(clippy::unused_async, reason = "stores that are reached over a network are waited for")]
 pub(super) async fn open(url: &Url) -> Result<Opened> {
-    Err(not_here(url))
+    Ok(opened(PostgresStore::connect(url.with_password()).await?))
 }
 
-#[expect(clippy::unused_async, reason = "stores that are reached over a network are waited for")]
+/// The store, also if its server cannot keep the promise: only to say why not.
+pub(super) async fn open_to_check(url: &Url) -> Result<Opened> {
+    let config = Config::from_url(url.with_password())?.durability(Durability::AsConfigured);
+    Ok(opened(PostgresStore::open(config).await?))
+}
+
 pub(super) async fn migrate(url: &Url) -> Result<Migrated> {
-    Err(not_here(url))
+    let migrated = semel_postgres::migrate(url.with_password()).await?;
+    Ok(Migrated::Schema { from: (migrated.from > 0).then_some(migrated.from), to: migrated.to })
 }
 
-fn not_here(url: &Url) -> Error {
-    Error::new(ErrorKind::Invalid, format!("this build has no store for {url}; use `file:FOLDER`"))
+fn opened(store: PostgresStore) -> Opened {
+    Opened::new(Arc::new(store.clone()), Concrete::Postgres(store))
 }
