@@ -7,6 +7,7 @@ use semel::clock::{Clock, SystemClock};
 use semel::record::{PermitId, Record, State};
 use semel::store::{Scan, Store};
 use semel::{ErrorKind, Key, Result, Semel};
+use semel_server::store::Address;
 
 use crate::say;
 
@@ -33,18 +34,12 @@ pub(crate) struct Left {
 
 /// Opens the store; one that needs a schema gets it.
 pub(crate) async fn open(url: &str) -> Result<Opened> {
-    let store = store(url).await?;
+    let address: Address = url.parse()?;
+    address.migrate().await?;
+    let store = address.open().await?.store();
     // Replays must come from the store: one from the engine's memory proves nothing.
     let semel = Semel::builder_shared(Arc::clone(&store)).lease(LEASE).replays_kept(0, 0).build()?;
     Ok(Opened { semel, store, clock: SystemClock::new() })
-}
-
-async fn store(url: &str) -> Result<Arc<dyn Store>> {
-    if let Some(folder) = url.strip_prefix("file:") {
-        return Ok(Arc::new(semel_file::FileStore::open(folder)?));
-    }
-    semel_postgres::migrate(url).await?;
-    Ok(Arc::new(semel_postgres::PostgresStore::connect(url).await?))
 }
 
 impl Opened {
