@@ -100,6 +100,9 @@ enum What {
     Redis(Rounds<REDIS_FEW>),
     /// A master of a Redis Cluster is killed under load, and its replica takes over: how much is lost, and for how long nobody
     /// is served.
+    ///
+    /// A master that is cut off instead of killed acknowledges on, for up to `cluster-node-timeout`, and loses all of that: not
+    /// imitated here.
     Cluster(Rounds<CLUSTER_FEW>),
 }
 

@@ -252,6 +252,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_lost_comes_with_the_moment_it_was_heard() {
+        let mut ledger = Ledger::default();
+        for line in [&RUN[..], &COMPLETE, &["opened 1", "looked 2000 0"]].concat() {
+            ledger.hear(parse(line).unwrap());
+        }
+        let [fault] = ledger.tally.faults.as_slice() else { panic!("{:?}", ledger.tally.faults) };
+        assert_eq!(fault.kind, Kind::Lost);
+        assert!(fault.heard.is_some_and(|heard| heard.elapsed() < Duration::from_mins(1)));
+    }
+
+    #[test]
+    fn what_was_under_way_during_a_look_is_said_again_after_it() {
+        let look = ["opened 1", "found k running 5 1 a", "looked 2000 1"];
+        assert_eq!(faults(&[&["claiming k a"][..], &look, &RUN].concat()), []);
+        assert_eq!(faults(&[&["claiming k a"][..], &look, &RUN[1..]].concat()), [Kind::Corrupt]);
+        let looked_done = ["opened 1", "found k done 5 1 5:0:3", "looked 2000 1"];
+        assert_eq!(faults(&[&RUN[..], &COMPLETE[..1], &looked_done, &COMPLETE].concat()), []);
+    }
+
+    #[test]
     fn a_fence_is_granted_once_and_only_grows() {
         let release = ["releasing k 5 1000 9000000", "released k 5"];
         for again in ["granted k b 5 1 2000", "granted k b 4 1 2000"] {

@@ -1,6 +1,6 @@
 //! One of many callers: claims, completes, releases, leaves, and comes back for what was left.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,14 +20,12 @@ pub(crate) struct Crowd {
     left: Mutex<Vec<Left>>,
     life: u64,
     counter: AtomicU64,
-    /// One complete that is acknowledged and never made, if there is to be one.
-    forget: AtomicBool,
 }
 
 impl Crowd {
-    pub(crate) fn new(opened: Opened, left: Vec<Left>, life: u64, forget: bool) -> Self {
-        let (counter, forget) = (AtomicU64::new(0), AtomicBool::new(forget));
-        Self { opened, asker: Asker::default(), left: Mutex::new(left), life, counter, forget }
+    pub(crate) fn new(opened: Opened, left: Vec<Left>, life: u64) -> Self {
+        let counter = AtomicU64::new(0);
+        Self { opened, asker: Asker::default(), left: Mutex::new(left), life, counter }
     }
 
     fn left(&self) -> MutexGuard<'_, Vec<Left>> {
@@ -124,10 +122,7 @@ impl Caller {
         let (now, kept_micros, outcome) =
             (self.crowd.opened.now_micros(), retention.as_micros(), payload.name());
         let line = format!("completing {name} {fence} {now} {kept_micros} {outcome}");
-        let is_forgotten = self.crowd.forget.swap(false, Ordering::Relaxed);
-        let complete =
-            || async move { if is_forgotten { Ok(()) } else { permit.complete(payload.outcome()).await } };
-        let answer = self.crowd.asker.ask(&line, complete).await;
+        let answer = self.crowd.asker.ask(&line, || permit.complete(payload.outcome())).await;
         let kept_until = u128::from(now).saturating_add(kept_micros);
         match answer.value {
             Ok(()) => say::line(format_args!("done {name} {fence}")),

@@ -38,9 +38,6 @@ struct Cli {
     /// Where every choice comes from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Control: acknowledge a complete that is never made.
-    #[arg(long)]
-    forget: bool,
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -59,7 +56,7 @@ async fn drive(cli: &Cli) -> semel::Result<()> {
     let opened = look::open(&cli.url).await?;
     let left = opened.tell().await?;
     let _sweeper = opened.semel.sweeper().every(SWEEP_EVERY).start();
-    let crowd = Arc::new(Crowd::new(opened, left, cli.seed, cli.forget));
+    let crowd = Arc::new(Crowd::new(opened, left, cli.seed));
     for number in 0..cli.callers {
         tokio::spawn(Caller::new(Arc::clone(&crowd), cli.seed, number).run());
     }
