@@ -66,12 +66,11 @@ impl Failovers {
     fn print(&mut self, stage: &Stage, rounds: u64) {
         println!("{WHAT}: {rounds} failovers: {}", stage.tally());
         let (lost, most) = (self.lost.iter().sum::<usize>(), self.lost.iter().max().copied().unwrap_or(0));
-        let window =
-            self.window.map_or_else(|| "-".to_owned(), |window| format!("{} ms", window.as_millis()));
-        println!(
-            "{WHAT}: {lost} records lost something acknowledged, at most {most} in one failover; the oldest of it was \
-             acknowledged {window} before the kill"
-        );
+        println!("{WHAT}: {lost} records lost something acknowledged, at most {most} in one failover");
+        if let Some(window) = self.window {
+            let millis = window.as_millis();
+            println!("{WHAT}: the oldest of it was acknowledged {millis} ms before the kill");
+        }
         self.outages.sort();
         let middle = self.outages.get(self.outages.len() / 2).copied().unwrap_or_default();
         let longest = self.outages.last().copied().unwrap_or_default();
