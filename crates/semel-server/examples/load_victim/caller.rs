@@ -13,6 +13,10 @@ use crate::look::{Left, Opened};
 use crate::payload::{self, Payload};
 use crate::say;
 
+/// So many times longer than in a folder: a server is away for seconds, and what is past its retention when it is back
+/// cannot be missed.
+const RETENTION_TIMES: u32 = 20;
+
 /// What all callers share.
 pub(crate) struct Crowd {
     pub(crate) opened: Opened,
@@ -100,7 +104,8 @@ impl Caller {
                 (name, self.choices.retention_of_fresh())
             }
         };
-        let permit_id = PermitId::new(self.choices.permit_id());
+        let (permit_id, retention) =
+            (PermitId::new(self.choices.permit_id()), retention.saturating_mul(RETENTION_TIMES));
         Ok(Left { key: Key::new("crash", &name)?, permit_id, retention })
     }
 
