@@ -33,6 +33,9 @@ use clap::{Parser, Subcommand};
                   cargo xtask simulate 10000    ten thousand seeded histories\n  \
                   cargo xtask crash kill 10000  kill the embedded store ten thousand times\n  \
                   cargo xtask crash power 10000 cut its power ten thousand times\n  \
+                  cargo xtask crash postgres 500  stop and kill PostgreSQL under load\n  \
+                  cargo xtask crash failover 200  have its synchronous standby take over\n  \
+                  cargo xtask crash redis 200   kill Redis under load; crash cluster: what a failover loses\n  \
                   cargo xtask bench memory      measure against a plain map, on this machine\n  \
                   cargo xtask bench file        the durable store against embedded databases, on this disk"
 )]

@@ -8,6 +8,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+/// How the variables start in which cargo tells a program of its own package.
+const OURS: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
+
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
 const RED: &str = "31";
@@ -31,7 +34,14 @@ pub(crate) fn program<A: AsRef<OsStr>>(name: impl AsRef<OsStr>, args: impl IntoI
 
 /// The cargo that runs us, with these arguments.
 pub(crate) fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
-    program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args)
+    let mut run = program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args);
+    // What cargo told us of our own package: some build scripts look at it, and would build all over again.
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(|name| OURS.iter().any(|ours| name.starts_with(ours))) {
+            run.0.env_remove(name);
+        }
+    }
+    run
 }
 
 impl Run {

@@ -3,29 +3,70 @@
 //! # Layout
 //!
 //! - [`args`]: what was typed, and what it means.
-//! - [`store`]: which stores this binary can open, and what their addresses look like.
+//! - [`mod@keys`]: `semel keys`, to find one record, look at it, and settle it.
+//! - [`sweep`], [`stats`], [`watch`], [`check`], [`migrate`]: the store as a whole.
+//! - [`transfer`]: `semel export` and `semel import`.
 //! - [`mod@bench`]: `semel bench`, what a store can do on this machine.
 //! - [`mod@file`]: `semel file`, for the day when an embedded store does not open.
+//! - [`shell`]: completions and man pages.
+//! - [`walk`]: through a store page by page. [`tally`]: what such a walk counted. [`opening`]: a store that is
+//!   there, or what to do about it. [`terminal`]: what people see.
 
 mod args;
 mod bench;
+mod check;
 mod file;
-mod store;
+mod keys;
+mod migrate;
+mod opening;
+mod shell;
+mod stats;
+mod sweep;
+mod tally;
+mod terminal;
+mod transfer;
+mod walk;
+mod watch;
 
 use std::process::ExitCode;
 
+use anyhow::{Context, Result};
 use args::Command;
 
 fn main() -> ExitCode {
-    let done = match args::parse() {
-        Command::Bench(plan) => bench::run(&plan),
-        Command::File(look) => file::run(&look),
-    };
-    match done {
+    match run(args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if terminal::out::nobody_reads_on(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the runtime cannot start; are threads or memory limited?")?;
+    runtime.block_on(carry_out(command))
+}
+
+async fn carry_out(command: Command) -> Result<()> {
+    match command {
+        Command::Bench(plan) => bench::run(&plan).await,
+        Command::Check(plan) => check::run(&plan).await,
+        Command::Export(plan) => transfer::export(&plan).await,
+        Command::File(look) => file::run(&look),
+        Command::Import(plan) => transfer::import(&plan).await,
+        Command::List(plan) => keys::list(&plan).await,
+        Command::Migrate(store) => migrate::run(&store).await,
+        Command::Release(plan) => keys::release(&plan).await,
+        Command::Resolve(plan) => keys::resolve(&plan).await,
+        Command::Shell(plan) => shell::run(&plan),
+        Command::Show(plan) => keys::show(&plan).await,
+        Command::Stats(plan) => stats::run(&plan).await,
+        Command::Sweep(plan) => sweep::run(&plan).await,
+        Command::Watch(plan) => watch::run(&plan).await,
     }
 }

@@ -390,7 +390,7 @@ impl Draft {
     }
 
     /// How long a store must keep this, judged at `now`: whatever is yet to be stamped starts then.
-    pub(crate) fn keep(&self, now: Timestamp) -> Keep {
+    pub fn keep(&self, now: Timestamp) -> Keep {
         match self.0.life() {
             Some((from, span)) if from.is_unstamped() => Keep::For(span),
             Some((from, span)) => Keep::For(from.plus(span).since(now)),

@@ -14,10 +14,14 @@ use crate::user::User;
 
 /// Below the ports that systems give to outgoing connections: while a server is down, no client may get its port, not
 /// even by connecting to itself.
-const PORTS: Range<u16> = 21_000..32_000;
+const PORTS: Range<u16> = 21_000..26_500;
+/// Of servers whose folder is in memory: their folders are elsewhere, and must not bear the same numbers.
+const MEMORY_PORTS: Range<u16> = 26_500..32_000;
 /// The nodes of a cluster also listen 10,000 above their port.
 const CLUSTER_PORTS: Range<u16> = 11_000..21_000;
 const CLUSTER_BUS: u16 = 10_000;
+/// Where Linux has a file system in memory.
+const MEMORY: &str = "/dev/shm";
 /// How many ports are tried before something else must be wrong.
 const TRIES: u32 = 200;
 
@@ -32,21 +36,28 @@ pub(crate) struct Place {
 impl Place {
     /// For a server with one port.
     pub(crate) fn take() -> Result<Self> {
-        Self::take_among(PORTS, is_free)
+        Self::take_among(&std::env::temp_dir(), PORTS, is_free)
+    }
+
+    /// For a server whose files need not be on a disk. Without a file system in memory they are all the same.
+    pub(crate) fn take_in_memory() -> Result<Self> {
+        let memory = Path::new(MEMORY);
+        let parent = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        Self::take_among(&parent, MEMORY_PORTS, is_free)
     }
 
     /// For a node of a cluster.
     pub(crate) fn take_for_cluster() -> Result<Self> {
         let is_free = |port: u16| is_free(port) && port.checked_add(CLUSTER_BUS).is_some_and(is_free);
-        Self::take_among(CLUSTER_PORTS, is_free)
+        Self::take_among(&std::env::temp_dir(), CLUSTER_PORTS, is_free)
     }
 
     /// The folder bears the port's number: whoever makes it has both, also among processes that look at the same time.
-    fn take_among(ports: Range<u16>, is_free: impl Fn(u16) -> bool) -> Result<Self> {
+    fn take_among(parent: &Path, ports: Range<u16>, is_free: impl Fn(u16) -> bool) -> Result<Self> {
         let user = User::unprivileged()?;
         for _ in 0..TRIES {
             let port = rand::rng().random_range(ports.clone());
-            let folder = std::env::temp_dir().join(format!("semel-server-{port}"));
+            let folder = parent.join(format!("semel-server-{port}"));
             match fs::DirBuilder::new().mode(0o700).create(&folder) {
                 Ok(()) if is_free(port) => {
                     user.own(&folder)?;
@@ -105,14 +116,15 @@ mod tests {
     #[test]
     fn a_port_belongs_to_whoever_made_its_folder() {
         let place = Place::take().unwrap();
-        let again = Place::take_among(place.port..place.port.saturating_add(1), |_| true).unwrap_err();
+        let temp = std::env::temp_dir();
+        let again = Place::take_among(&temp, place.port..place.port.saturating_add(1), |_| true).unwrap_err();
         assert!(again.to_string().contains("no free port"), "{again}");
         fs::remove_dir(&place.folder).unwrap();
         let port = place.port;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
-        assert!(Place::take_among(port..port.saturating_add(1), is_free).is_err());
+        assert!(Place::take_among(&temp, port..port.saturating_add(1), is_free).is_err());
         drop(listener);
-        let place = Place::take_among(port..port.saturating_add(1), is_free).unwrap();
+        let place = Place::take_among(&temp, port..port.saturating_add(1), is_free).unwrap();
         fs::remove_dir(&place.folder).unwrap();
     }
 }

@@ -5,14 +5,23 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 
-use super::{disk, kill, power};
+use super::{disk, kill, power, servers};
 
 /// How often the tests of every change kill.
 const KILLS_FEW: u64 = 200;
 /// How often they cut the power.
 const CUTS_FEW: u64 = 50;
 
-/// Kill the embedded store at random instants, or cut its power, and look whether it kept its word.
+/// How often they kill and stop PostgreSQL.
+const POSTGRES_FEW: u64 = 50;
+/// How often they have a standby take over.
+const FAILOVERS_FEW: u64 = 20;
+/// How often they kill Redis.
+const REDIS_FEW: u64 = 20;
+/// How often they kill a master of a Redis Cluster: a failover takes seconds.
+const CLUSTER_FEW: u64 = 3;
+
+/// Kill a store at random instants, or cut its power, and look whether it kept its word.
 ///
 /// A victim drives a store with many callers and says aloud what was acknowledged. After each crash the store must hold all of it:
 /// nothing lost, nothing granted twice, nothing that nobody wrote. Choices come from the seed; what the machine does at
@@ -75,6 +84,43 @@ enum What {
         #[arg(long, hide = true)]
         victim: Option<PathBuf>,
     },
+    /// PostgreSQL under load: immediate stops and SIGKILL in turn, then a start on the same folder.
+    ///
+    /// The callers live through it and connect again by themselves. Control: with `synchronous_commit = off` something must be
+    /// found lost.
+    Postgres(Rounds<POSTGRES_FEW>),
+    /// PostgreSQL under load is killed, and its synchronous standby takes over.
+    ///
+    /// Control: with an asynchronous standby something must be found lost.
+    Failover(Rounds<FAILOVERS_FEW>),
+    /// Redis under load is killed: with `appendfsync always`, and to see what is lost, with `everysec`.
+    ///
+    /// The machine keeps what a killed process wrote, synced or not: a power cut would lose more of `everysec`, up to the last
+    /// second or two. Control: without an append-only file something must be found lost.
+    Redis(Rounds<REDIS_FEW>),
+    /// A master of a Redis Cluster is killed under load, and its replica takes over: how much is lost, and for how long nobody
+    /// is served.
+    ///
+    /// A master that is cut off instead of killed acknowledges on, for up to `cluster-node-timeout`, and loses all of that: not
+    /// imitated here.
+    Cluster(Rounds<CLUSTER_FEW>),
+}
+
+/// How often, and by which choices.
+#[derive(Debug, clap::Args)]
+struct Rounds<const FEW: u64> {
+    /// How often.
+    #[arg(default_value_t = FEW)]
+    rounds: u64,
+    /// Where every choice comes from; any number unless said.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+impl<const FEW: u64> Rounds<FEW> {
+    fn run(&self, how: fn(u64, u64) -> Result<()>) -> Result<()> {
+        how(self.rounds, seed_or_any(self.seed))
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -86,13 +132,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             power::run_inside(place, victim, *images, seed_or_any(*seed))
         }
         What::Power { images, seed, .. } => power::run(*images, seed_or_any(*seed)),
+        What::Postgres(rounds) => rounds.run(servers::postgres),
+        What::Failover(rounds) => rounds.run(servers::failover),
+        What::Redis(rounds) => rounds.run(servers::redis),
+        What::Cluster(rounds) => rounds.run(servers::cluster),
     }
 }
 
 /// As many of both as every change can afford.
 pub(crate) fn few() -> Result<()> {
     kill::run(KILLS_FEW, seed_or_any(None))?;
-    power::run(CUTS_FEW, seed_or_any(None))
+    power::run(CUTS_FEW, seed_or_any(None))?;
+    servers::postgres(POSTGRES_FEW, seed_or_any(None))?;
+    servers::failover(FAILOVERS_FEW, seed_or_any(None))?;
+    servers::redis(REDIS_FEW, seed_or_any(None))?;
+    servers::cluster(CLUSTER_FEW, seed_or_any(None))
 }
 
 /// Short, because people copy it.

@@ -105,7 +105,7 @@ impl Cuts {
         let noted = scene.ledger.lock().note();
         let image = self.rig.cut()?.mount()?;
         let seen = SharedLedger::collecting();
-        Victim::start(&self.program, &["check"], &image.folder.join(scene.folder), &seen)?.finish()?;
+        Victim::start(&self.program, &["check"], image.folder.join(scene.folder), &seen)?.finish()?;
         image.remove()?;
         // Only now: lines that were written before the cut may have been read after it.
         let noted = scene.ledger.lock().noted(noted);

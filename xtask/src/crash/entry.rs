@@ -2,6 +2,7 @@
 
 use super::fault::Kind;
 use super::line::{Found, State};
+use super::stopwatch::Stopwatch;
 
 /// How far the clocks of two victims may be apart, in microseconds. A retention that is over by less is not held against
 /// the store, either way.
@@ -23,6 +24,8 @@ pub(super) struct Entry {
     pub(super) is_ended: bool,
     /// Claims without an answer, and what the newest grant was when they were made.
     pub(super) claims: Vec<(u128, u64)>,
+    /// When the newest acknowledgement was heard.
+    pub(super) heard: Option<Stopwatch>,
 }
 
 /// How a run was asked to end.

@@ -3,11 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::stopwatch::Stopwatch;
+
 /// One broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) kind: Kind,
     pub(super) what: String,
+    /// When what was broken had been heard, if it had.
+    pub(super) heard: Option<Stopwatch>,
 }
 
 /// Which promise was broken.
@@ -29,7 +33,7 @@ pub(super) enum Kind {
 
 impl Fault {
     pub(super) fn new(kind: Kind, what: impl Into<String>) -> Self {
-        Self { kind, what: what.into() }
+        Self { kind, what: what.into(), heard: None }
     }
 }
 

@@ -10,7 +10,7 @@ use super::fault::Kind;
 use super::place::Place;
 use super::progress::Progress;
 use super::stopwatch::Stopwatch;
-use super::victim::{self, Profile, SharedLedger, Victim};
+use super::victim::{self, Profile, Program, SharedLedger, Victim};
 use crate::run;
 
 /// A victim that has opened its folder lives this long at most.
@@ -26,7 +26,7 @@ const CONTROL_TRIES: u64 = 5;
 
 /// Kills victims, and says what came of it.
 pub(super) fn run(rounds: u64, seed: u64) -> Result<()> {
-    let program = victim::build(Profile::for_rounds(rounds))?;
+    let program = victim::build(Program::InAFolder, Profile::for_rounds(rounds))?;
     let mut place = Place::take()?;
     run::started(&format!("crash kill: {rounds} rounds, seed {seed}"));
     let ledger = SharedLedger::default();

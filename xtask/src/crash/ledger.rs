@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::entry::{End, Entry};
 use super::fault::{Fault, Kind, Tally};
 use super::line::{Found, Line};
+use super::stopwatch::Stopwatch;
 
 /// Everything that was said, in as much memory as there are live keys.
 #[derive(Debug, Default)]
@@ -82,7 +83,9 @@ impl Ledger {
             Line::Ended { name, fence } => {
                 self.tally.acknowledgements += 1;
                 self.change(name, |entry| {
-                    entry.is_ended |= entry.fence == fence;
+                    if entry.fence == fence {
+                        (entry.is_ended, entry.heard) = (true, Some(Stopwatch::start()));
+                    }
                     None
                 });
             }
@@ -171,7 +174,7 @@ fn judge(
             let afterwards = later.get(name.as_str()).map_or(&[][..], Vec::as_slice);
             let is_explained = afterwards.iter().any(|entry| entry.judge(found, now).is_none());
             let what = || format!("{name}: known was {entry:?}, found was {found:?} at {now}");
-            (!is_explained).then(|| Fault::new(kind, what()))
+            (!is_explained).then(|| Fault { heard: entry.heard, ..Fault::new(kind, what()) })
         })
         .collect()
 }
@@ -194,7 +197,8 @@ fn granted(entry: &mut Entry, permit: u128, fence: u64, attempt: u32, now: u64) 
         (!is_free).then_some(Kind::Doubled)
     };
     let claims = std::mem::take(&mut entry.claims);
-    *entry = Entry { fence, attempt, permit, claims, ..Entry::default() };
+    let heard = Some(Stopwatch::start());
+    *entry = Entry { fence, attempt, permit, claims, heard, ..Entry::default() };
     fault
 }
 
@@ -245,6 +249,26 @@ mod tests {
         let late = ["claiming k b", "granted k b 6 1 9999999"];
         assert_eq!(faults(&[&RUN[..], &COMPLETE, &late].concat()), []);
         assert_eq!(faults(&[&RUN[..], &["releasing k 5 1000 9000000"], &AGAIN].concat()), []);
+    }
+
+    #[test]
+    fn what_is_lost_comes_with_the_moment_it_was_heard() {
+        let mut ledger = Ledger::default();
+        for line in [&RUN[..], &COMPLETE, &["opened 1", "looked 2000 0"]].concat() {
+            ledger.hear(parse(line).unwrap());
+        }
+        let [fault] = ledger.tally.faults.as_slice() else { panic!("{:?}", ledger.tally.faults) };
+        assert_eq!(fault.kind, Kind::Lost);
+        assert!(fault.heard.is_some_and(|heard| heard.elapsed() < Duration::from_mins(1)));
+    }
+
+    #[test]
+    fn what_was_under_way_during_a_look_is_said_again_after_it() {
+        let look = ["opened 1", "found k running 5 1 a", "looked 2000 1"];
+        assert_eq!(faults(&[&["claiming k a"][..], &look, &RUN].concat()), []);
+        assert_eq!(faults(&[&["claiming k a"][..], &look, &RUN[1..]].concat()), [Kind::Corrupt]);
+        let looked_done = ["opened 1", "found k done 5 1 5:0:3", "looked 2000 1"];
+        assert_eq!(faults(&[&RUN[..], &COMPLETE[..1], &looked_done, &COMPLETE].concat()), []);
     }
 
     #[test]

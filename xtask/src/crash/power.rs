@@ -12,7 +12,7 @@ use super::place::Place;
 use super::progress::Progress;
 use super::rig::{Outer, Rig};
 use super::stopwatch::Stopwatch;
-use super::victim::{self, Profile};
+use super::victim::{self, Profile, Program};
 use crate::run::{self, program};
 use crate::{needs, run::skipped};
 
@@ -50,7 +50,7 @@ pub(super) fn run(images: u64, seed: u64) -> Result<()> {
         skipped(WHAT, &because);
         return Ok(());
     }
-    let victim = victim::build(Profile::for_rounds(images))?;
+    let victim = victim::build(Program::InAFolder, Profile::for_rounds(images))?;
     let place = Place::take()?;
     let us = env::current_exe().context("cannot tell where this program is")?;
     let namespace = ["--mount", "--propagation", "private", "--fork", "--kill-child", "--"];

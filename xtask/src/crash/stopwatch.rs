@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Starts when it is made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stopwatch(Instant);
 
 impl Stopwatch {

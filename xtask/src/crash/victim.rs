@@ -1,6 +1,7 @@
 //! The process that is killed, and a thread that hears what it says.
 
-use std::io::{BufRead, BufReader, Read};
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -51,9 +52,29 @@ impl Profile {
     }
 }
 
+/// Which program is the victim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    /// It has a store in a folder, and is killed itself.
+    InAFolder,
+    /// It asks a server, which is killed.
+    OnAServer,
+}
+
+impl Program {
+    /// Its package, and its name there.
+    fn example(self) -> (&'static str, &'static str) {
+        match self {
+            Self::InAFolder => ("semel-file", "crash_victim"),
+            Self::OnAServer => ("semel-server", "load_victim"),
+        }
+    }
+}
+
 /// Builds the victim, and says where it is.
-pub(super) fn build(profile: Profile) -> Result<PathBuf> {
-    let mut line = vec!["build", "--package", "semel-file", "--example", "crash_victim"];
+pub(super) fn build(program: Program, profile: Profile) -> Result<PathBuf> {
+    let (package, example) = program.example();
+    let mut line = vec!["build", "--package", package, "--example", example];
     if profile == Profile::Release {
         line.push("--release");
     }
@@ -62,7 +83,7 @@ pub(super) fn build(profile: Profile) -> Result<PathBuf> {
     let us = std::env::current_exe().context("cannot tell where this program is")?;
     let target = us.parent().and_then(Path::parent).context("this program is in no target folder")?;
     let folder = if profile == Profile::Release { "release" } else { "debug" };
-    let program = target.join(folder).join("examples/crash_victim");
+    let program = target.join(folder).join("examples").join(example);
     ensure!(program.is_file(), "cargo built no {}", program.display());
     Ok(program)
 }
@@ -83,10 +104,15 @@ pub(super) struct Victim {
 }
 
 impl Victim {
-    /// Starts `crash_victim` with these arguments; what it says goes into the ledger.
-    pub(super) fn start(program: &Path, args: &[&str], folder: &Path, ledger: &SharedLedger) -> Result<Self> {
+    /// Starts a victim with these arguments on a folder or a server; what it says goes into the ledger.
+    pub(super) fn start(
+        program: &Path,
+        args: &[&str],
+        store: impl AsRef<OsStr>,
+        ledger: &SharedLedger,
+    ) -> Result<Self> {
         let mut command = Command::new(program);
-        command.args(args).arg(folder).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(args).arg(store).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let stdout = child.stdout.take().context("a victim without a voice")?;
         let (send, milestones) = mpsc::channel();
@@ -99,14 +125,20 @@ impl Victim {
         self.child.id()
     }
 
-    /// Waits until it has opened its folder and told everything in it. Whether it ever will is in the answer.
+    /// Has it tell everything in its store, as soon as that can be had; for one on a server.
+    pub(super) fn look(&mut self) -> Result<()> {
+        let input = self.child.stdin.as_mut().context("a victim that does not listen")?;
+        input.write_all(b"look\n").context("a victim that does not listen")
+    }
+
+    /// Waits until it has opened its store and told everything in it. Whether it ever will is in the answer.
     pub(super) fn wait_until_looked(&mut self) -> Result<bool> {
         match self.milestones.recv_timeout(PATIENCE) {
             Ok(Milestone::Looked) => Ok(true),
             Ok(Milestone::Ended) => Ok(false),
             Err(_) => {
                 drop(self.child.kill());
-                bail!("a victim hangs: it did not open its folder in {} s", PATIENCE.as_secs())
+                bail!("a victim hangs: it did not open its store in {} s", PATIENCE.as_secs())
             }
         }
     }

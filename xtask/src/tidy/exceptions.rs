@@ -37,6 +37,12 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "vocabulary",
         about: "conflict",
+        path: "crates/semel-cli/src/args/",
+        reason: "clap says of arguments that exclude each other that one conflicts with the other",
+    },
+    Exception {
+        rule: "vocabulary",
+        about: "conflict",
         path: "crates/semel-postgres/src/",
         reason: "SQL says `ON CONFLICT`",
     },

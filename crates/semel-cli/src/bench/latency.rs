@@ -1,24 +1,9 @@
 //! How long single calls took.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
-
-/// Starts when it is made.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stopwatch(Instant);
-
-impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "a stopwatch measures real time, and decides nothing")]
-    pub(super) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    pub(super) fn elapsed(self) -> Duration {
-        self.0.elapsed()
-    }
-}
 
 /// The spans of many calls, in nanoseconds and to three digits.
 #[derive(Clone, Debug)]

@@ -7,8 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use semel::{Claim, Decision, Fingerprint, Key, Outcome, Semel};
 use tokio::task::JoinSet;
 
-use super::latency::{Latency, Stopwatch};
+use super::latency::Latency;
 use super::plan::Plan;
+use crate::terminal::stopwatch::Stopwatch;
 
 /// How many bytes each run produces.
 pub(super) const OUTCOME_BYTES: usize = 150;

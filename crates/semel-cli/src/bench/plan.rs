@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use semel::Semel;
+use semel_server::store::Address;
 
 use super::{measure, report};
-use crate::store::Address;
+use crate::terminal::out;
 
 /// What is to be measured.
 #[derive(Debug)]
@@ -34,18 +35,12 @@ pub(crate) enum Report {
 }
 
 /// Measures, and prints the report.
-pub(crate) fn run(plan: &Plan) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("the runtime cannot start; are threads or memory limited?")?;
-    let measured = runtime.block_on(async {
-        let semel = Semel::builder_shared(plan.store.open(plan.keys.get())?).build()?;
-        measure::measure(&semel, plan).await
-    })?;
+pub(crate) async fn run(plan: &Plan) -> Result<()> {
+    let store = plan.store.open_with_room(plan.keys.get()).await?;
+    let semel = Semel::builder_shared(store.store()).build()?;
+    let measured = measure::measure(&semel, plan).await?;
     match plan.report {
-        Report::Table => print!("{}", report::table(plan, &measured)),
-        Report::Json => println!("{}", report::json(plan, &measured)?),
+        Report::Table => out::print(&report::table(plan, &measured)),
+        Report::Json => out::line(&report::json(plan, &measured)?),
     }
-    Ok(())
 }

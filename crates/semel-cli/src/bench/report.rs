@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::latency::Latency;
 use super::measure::{Measured, OUTCOME_BYTES};
 use super::plan::Plan;
+use crate::terminal::number::grouped;
 
 /// One JSON object; its members only ever grow in number.
 #[derive(Debug, Serialize)]
@@ -121,27 +122,9 @@ fn rounded(rate: f64) -> String {
     grouped(rate.round() as u64)
 }
 
-/// 1234567 as 1,234,567.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len().saturating_mul(2));
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && digits.len().saturating_sub(at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_are_grouped_by_threes_from_the_right() {
-        assert_eq!([0, 12, 123, 1_234, 1_234_567].map(grouped), ["0", "12", "123", "1,234", "1,234,567"]);
-    }
 
     #[test]
     fn a_rate_of_no_time_at_all_is_still_a_number() {

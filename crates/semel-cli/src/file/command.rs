@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use semel_file::check::{Findings, repair, verify};
 
 use super::account;
+use crate::terminal::out;
 
 /// What is to be looked at, and what for.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,9 +34,9 @@ pub(crate) fn run(look: &Look) -> Result<()> {
     };
     bar.finish_and_clear();
     if look.json {
-        println!("{}", account::json(&findings));
+        out::json(&account::json(&findings))?;
     } else {
-        print!("{}", account::table(look, &findings));
+        out::print(&account::table(look, &findings))?;
     }
     match verdict(look, &findings) {
         None => Ok(()),

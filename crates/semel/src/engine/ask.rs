@@ -95,6 +95,11 @@ impl Claim {
         self
     }
 
+    /// Whether the engine mints the permit, so that whoever claims hears of it only with the grant.
+    pub(super) fn has_minted_permit(&self) -> bool {
+        self.permit_id.is_none()
+    }
+
     /// Who asks, if not the engine's owner.
     pub fn owner(mut self, owner: &str) -> Self {
         self.owner = Some(owner.into());

@@ -118,8 +118,9 @@ impl Inner {
 
     /// What an error means to a claim: a refusal, or, if the policy says so, a run without protection.
     fn without_store(self: &Arc<Self>, claim: &Claim, permit_id: PermitId, error: Error) -> Result<Decision> {
-        if error.kind() == ErrorKind::Unknown {
-            // The claim may have taken, and nobody will run under its permit.
+        if error.kind() == ErrorKind::Unknown && claim.has_minted_permit() {
+            // The claim may have taken, and nobody will run under its permit: nobody knows it. A caller who brought its own
+            // is told to ask again with it, and must not find its run given away then.
             self.disown(claim.key.clone(), permit_id);
         }
         let policy = claim.policy(&self.policy);

@@ -23,6 +23,8 @@ pub struct Postgres {
     pub(super) process: Process,
     pub(super) programs: PathBuf,
     pub(super) settings: Settings,
+    /// Where it takes its place, and its standbys theirs.
+    pub(super) take: fn() -> Result<Place>,
 }
 
 impl Postgres {
@@ -39,28 +41,38 @@ impl Postgres {
 
     /// The same with settings of your own, as `postgresql.conf` takes them.
     pub fn start_with(settings: &[(&str, &str)]) -> Result<Self> {
+        Self::start_at(Place::take, settings)
+    }
+
+    /// The same with its folder in memory, where a sync costs nothing. For tests that kill processes and no machines: the
+    /// system keeps what a killed process wrote, synced or not.
+    pub fn start_in_memory(settings: &[(&str, &str)]) -> Result<Self> {
+        Self::start_at(Place::take_in_memory, settings)
+    }
+
+    fn start_at(take: fn() -> Result<Place>, settings: &[(&str, &str)]) -> Result<Self> {
         let programs = programs::folder()?;
         for _ in 1..STARTS {
-            let mut server = Self::prepare(programs.clone(), settings)?;
+            let mut server = Self::prepare(take, programs.clone(), settings)?;
             match server.resume() {
                 Ok(()) => return server.with_database(),
                 Err(_) if server.process.place.lost_its_port() => {}
                 Err(error) => return Err(error),
             }
         }
-        let mut server = Self::prepare(programs, settings)?;
+        let mut server = Self::prepare(take, programs, settings)?;
         server.resume()?;
         server.with_database()
     }
 
-    fn prepare(programs: PathBuf, own: &[(&str, &str)]) -> Result<Self> {
-        let place = Place::take()?;
+    fn prepare(take: fn() -> Result<Place>, programs: PathBuf, own: &[(&str, &str)]) -> Result<Self> {
+        let place = take()?;
         let mut settings = Settings::durable(&place);
         for (name, value) in own {
             settings.set(name, value);
         }
         // SIGQUIT is PostgreSQL's immediate stop.
-        let server = Self { process: Process::new(place, "QUIT")?, programs, settings };
+        let server = Self { process: Process::new(place, "QUIT")?, programs, settings, take };
         let mut initdb = server.command("initdb");
         // The folder is new: if the machine dies while it is filled, nobody needs it.
         initdb.args(["--auth=trust", "--username=semel", "--no-locale", "--encoding=UTF8", "--no-sync"]);

@@ -4,7 +4,6 @@ use anyhow::{Result, ensure};
 use rustix::process::Signal;
 
 use super::server::{Postgres, run};
-use crate::place::Place;
 use crate::poll;
 use crate::process::Process;
 
@@ -20,7 +19,7 @@ pub enum Standby {
 impl Postgres {
     /// Makes a standby of this server, and waits until it follows.
     pub fn standby(&self, kind: Standby) -> Result<Self> {
-        let place = Place::take()?;
+        let (place, programs, take) = ((self.take)()?, self.programs.clone(), self.take);
         let mut settings = self.settings.clone();
         settings.live_in(&place);
         let name = format!("standby_{}", place.port);
@@ -28,8 +27,7 @@ impl Postgres {
         settings.set("primary_conninfo", &primary);
         // Promoted, it waits for nobody.
         settings.unset("synchronous_standby_names");
-        let mut standby =
-            Self { process: Process::new(place, "QUIT")?, programs: self.programs.clone(), settings };
+        let mut standby = Self { process: Process::new(place, "QUIT")?, programs, settings, take };
         let mut backup = standby.command("pg_basebackup");
         backup.args(["--checkpoint=fast", "--wal-method=stream", "--no-sync", "--no-manifest"]);
         backup.args(["--dbname", &primary, "--pgdata"]).arg(standby.data());

@@ -38,6 +38,11 @@ impl Sentinel {
         Ok(sentinel)
     }
 
+    /// Where it is, and what it calls the master: `redis+sentinel://127.0.0.1:PORT/semel`.
+    pub fn url(&self) -> String {
+        format!("redis+sentinel://127.0.0.1:{}/{}", self.port(), Self::MASTER)
+    }
+
     /// Its port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.node.port()

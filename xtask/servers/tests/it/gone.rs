@@ -23,7 +23,7 @@ fn is_left(folder: &Path, port: u16) -> bool {
 fn nothing_is_left_of_a_dropped_server() {
     let postgres = Postgres::start().unwrap();
     let redis = Redis::start(AppendFsync::Always).unwrap();
-    let mut killed = Postgres::start().unwrap();
+    let mut killed = Postgres::start_in_memory(&[]).unwrap();
     killed.kill().unwrap();
     let places = [
         (postgres.folder().to_owned(), postgres.port()),

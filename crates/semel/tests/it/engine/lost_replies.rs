@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel::record::PermitId;
 use semel::store::MemoryStore;
 use semel::{Claim, ErrorKind, RecordedOnce, ReleaseAnswer, Semel};
 use semel_testkit::{Fault, FaultyStore};
@@ -53,6 +54,17 @@ async fn a_claim_that_never_hears_is_given_back_so_that_another_may_run() {
     assert_eq!(error.kind(), ErrorKind::Unknown);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(granted(another.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_can_be_asked_again_under_its_permit_is_not_given_back() {
+    let (semel, another) = behind(vec![Fault::LoseReply(NOW); 4]);
+    let claim = || Claim::new(&key("1")).permit_id(PermitId::new(7));
+    assert_eq!(semel.claim(claim()).await.unwrap_err().kind(), ErrorKind::Unknown);
+    let permit = granted(semel.claim(claim()).await.unwrap());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().word(), "busy", "its run was given away");
+    permit.complete(outcome("paid")).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,275 @@
+//! The command as a whole.
+
+use clap::{CommandFactory, Parser, Subcommand};
+use semel_server::store::Address;
+
+use super::bench::TypedBench;
+use super::file::TypedFile;
+use super::keys::TypedKeys;
+use super::place::{Place, VARIABLE};
+use super::refused::Meaning;
+use super::tools::{TypedAnswer, TypedCompletions, TypedMan, TypedSweep, TypedWatch};
+use super::transfer::{TypedExport, TypedImport};
+use crate::bench::Plan;
+use crate::check::Check;
+use crate::file::Look;
+use crate::keys::{List, Release, Resolve, Show};
+use crate::shell::Shell;
+use crate::stats::Stats;
+use crate::sweep::Sweep;
+use crate::transfer::{Export, Import};
+use crate::watch::Watch;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Bench(Plan),
+    Check(Check),
+    Export(Export),
+    File(Look),
+    Import(Import),
+    List(List),
+    Migrate(Address),
+    Release(Release),
+    Resolve(Resolve),
+    Shell(Shell),
+    Show(Show),
+    Stats(Stats),
+    Sweep(Sweep),
+    Watch(Watch),
+}
+
+const STORES: &str = "Stores:\n  \
+    file:FOLDER                       on this machine's disk, for one process (default file:./semel-data)\n  \
+    postgres://USER@HOST/DATABASE     shared by many machines; the password in the URL, or in PGPASSWORD\n  \
+    redis://HOST, rediss://HOST       shared by many machines, with TLS\n  \
+    redis+cluster://HOST,HOST         a Redis Cluster; redis+sentinel://HOST for Sentinel\n  \
+    memory:                           inside this process: only for bench";
+
+const EXAMPLES: &str = "Examples:\n  \
+    semel stats                                      how many records, and which are stuck?\n  \
+    semel keys list --state held                     what waits for a person\n  \
+    semel keys show 3f2a9c0d                         everything about one of them\n  \
+    semel --store postgres://db/semel check          does the store keep its promise?\n  \
+    semel bench --store memory: --keys 1000000       what can a store do here?\n\n\
+    Ends with code 0 if all went well, 1 if something is wrong or could not be done, 2 if the arguments\n\
+    mean nothing. `semel help COMMAND` explains every option and every number.";
+
+/// semel makes work happen once. A caller claims a key; exactly one caller gets to run, and everyone
+/// else is told what happened: the stored outcome is replayed, or the key is busy.
+///
+/// Programs use it as a library. This command line is for the people who run them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "semel",
+    version,
+    after_help = EXAMPLES,
+    after_long_help = format!("{STORES}\n\n{EXAMPLES}")
+)]
+struct Typed {
+    /// Where the store is: `file:FOLDER`, `postgres://…`, `redis://…`, `redis+cluster://…`
+    ///
+    /// If it is not given, `SEMEL_STORE` says where it is; if that is not set, it is `file:./semel-data`. A URL that holds a
+    /// password is better kept in `SEMEL_STORE`: other users of the machine can see the arguments of a process.
+    #[arg(long, global = true, value_name = "URL")]
+    store: Option<String>,
+    #[command(subcommand)]
+    command: TypedCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TypedCommand {
+    /// Find, show and settle single keys
+    #[command(subcommand)]
+    Keys(TypedKeys),
+    /// Count records by state, and find the oldest that run or are held
+    ///
+    /// Reads the whole store, page by page. `lapsed` are running records whose lease nobody renews.
+    #[command(after_help = "Examples:\n  \
+        semel stats\n  \
+        semel stats --json | jq .held                    for an alarm")]
+    Stats(TypedAnswer),
+    /// Watch the counts change
+    ///
+    /// Every look reads the whole store; if that takes longer than --every, the next look begins at once. Without a terminal,
+    /// a line a look.
+    #[command(after_help = "Examples:\n  \
+        semel watch                                      until Ctrl-C\n  \
+        semel watch --every 10s --for 1h >> counts.log   for later")]
+    Watch(TypedWatch),
+    /// Remove what is past its retention
+    ///
+    /// Removes nothing that still counts. Programs that run a sweeper need no such command.
+    #[command(after_help = "Examples:\n  \
+        semel sweep\n  \
+        semel sweep --limit 100000                       not more than that in one go")]
+    Sweep(TypedSweep),
+    /// Check the settings of the store against its promise
+    ///
+    /// Ends with code 1 if a setting breaks the promise, such as fsync being off.
+    #[command(after_help = "Examples:\n  \
+        semel --store postgres://db/semel check\n  \
+        semel check --json | jq '.findings[] | select(.verdict != \"kept\")'")]
+    Check(TypedAnswer),
+    /// Make the store's schema, or bring it up to date
+    ///
+    /// Only stores on `postgres://` have one. Safe to run again, and while other processes run.
+    #[command(after_help = "Examples:\n  semel --store postgres://db/semel migrate")]
+    Migrate,
+    /// Write all records as lines of JSON
+    ///
+    /// The file is as secret as the store: it holds outcomes and permit ids. Records that change while it is written may be in
+    /// it as they were before or after; for an exact copy, stop the callers first.
+    #[command(after_help = "Examples:\n  \
+        semel export --to semel.jsonl\n  \
+        semel export --to semel.jsonl --resume           go on after it was cut\n  \
+        semel export | zstd > semel.jsonl.zst")]
+    Export(TypedExport),
+    /// Read records that were exported into a store
+    ///
+    /// Records that are there are left alone, so that the same command may be run again after anything went wrong. A damaged line
+    /// is named, and refuses the import before anything is written (from standard input: up to that line). Moments, attempts,
+    /// retention and outcomes are kept; versions are this store's own, so fences start anew. What was running is held until
+    /// somebody decides, because nobody knows whether the run went on.
+    #[command(after_help = "Examples:\n  \
+        semel --store postgres://db/semel import --from semel.jsonl\n  \
+        zstdcat semel.jsonl.zst | semel --store file:copy import")]
+    Import(TypedImport),
+    /// Measure what a store can do on this machine
+    ///
+    /// First every key is claimed and completed once (a cycle). Then the same keys are claimed again in
+    /// random order, and each must be replayed. Cycles and replays are counted per second; p50, p99 and
+    /// max say how long a single claim, complete or replay took.
+    #[command(
+        after_help = "Only a store that is named by --store is filled with keys; SEMEL_STORE is not asked, and without \
+        --store it is memory:.\nUse a new folder or database: keys that are there already are not run again, and end the measurement.\n\n\
+        Examples:\n  \
+        semel bench --store file:bench-data --callers 64 what can this disk do?\n  \
+        semel bench --callers 64 --json | jq .runs       for scripts"
+    )]
+    Bench(TypedBench),
+    /// Look at every byte of an embedded store, or copy what is whole
+    #[command(subcommand)]
+    File(TypedFile),
+    /// Write completions for a shell
+    #[command(after_help = "Examples:\n  \
+        semel completions bash > /etc/bash_completion.d/semel\n  \
+        semel completions zsh > \"${fpath[1]}/_semel\"\n  \
+        semel completions fish > ~/.config/fish/completions/semel.fish")]
+    Completions(TypedCompletions),
+    /// Write the man page
+    #[command(after_help = "Examples:\n  \
+        semel man | man -l -\n  \
+        semel man --to /usr/local/share/man/man1")]
+    Man(TypedMan),
+}
+
+/// What the command line of this process means; ends the process, with code 2, if it means nothing.
+pub(crate) fn parse() -> Command {
+    let variable = std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
+    Typed::parse().meaning(variable).unwrap_or_else(|error| error.exit())
+}
+
+/// The definition of the arguments.
+pub(crate) fn definition() -> clap::Command {
+    Typed::command()
+}
+
+impl Typed {
+    fn meaning(self, variable: Option<String>) -> Meaning<Command> {
+        let place = Place { typed: self.store, variable };
+        match self.command {
+            TypedCommand::Keys(keys) => keys.meaning(&place),
+            TypedCommand::Stats(stats) => stats.stats(&place),
+            TypedCommand::Watch(watch) => watch.meaning(&place),
+            TypedCommand::Sweep(sweep) => sweep.meaning(&place),
+            TypedCommand::Check(check) => check.check(&place),
+            TypedCommand::Migrate => Ok(Command::Migrate(place.store()?)),
+            TypedCommand::Export(export) => export.meaning(&place),
+            TypedCommand::Import(import) => import.meaning(&place),
+            TypedCommand::Bench(bench) => bench.meaning(&place).map(Command::Bench),
+            TypedCommand::File(file) => Ok(file.meaning()),
+            TypedCommand::Completions(completions) => Ok(completions.meaning()),
+            TypedCommand::Man(man) => Ok(man.meaning()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::bench::Report;
+
+    fn meaning(line: &str) -> Result<Command, clap::Error> {
+        Typed::try_parse_from(line.split(' ')).and_then(|typed| typed.meaning(None))
+    }
+
+    #[test]
+    fn the_definition_of_the_arguments_is_sound() {
+        definition().debug_assert();
+    }
+
+    #[test]
+    fn what_is_typed_means_what_it_says() {
+        let line = "semel bench --keys 7 --seconds 0.5 --callers 2 --json";
+        let Command::Bench(plan) = meaning(line).expect("is fine") else {
+            panic!("{line} measures");
+        };
+        assert_eq!((plan.keys.get(), plan.callers.get()), (7, 2));
+        assert_eq!((plan.replays_for, plan.report), (Duration::from_millis(500), Report::Json));
+    }
+
+    #[test]
+    fn a_repair_needs_somewhere_to_go() {
+        assert!(meaning("semel file repair data").is_err());
+        let Command::File(look) = meaning("semel file repair data --to copy").expect("is fine") else {
+            panic!("repair is about files");
+        };
+        let copy_to = Some("copy".into());
+        assert_eq!(look, Look { folder: "data".into(), copy_to, json: false });
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for line in [
+            "bench --keys 0",
+            "bench --callers 0",
+            "bench --seconds -1",
+            "bench --seconds nan",
+            "bench --store lost:",
+            "bench --keys 50000001",
+            "keys list --limit 0",
+            "keys list --state stuck",
+            "keys list --older-than 10",
+            "keys list --all --limit 3",
+            "keys list --outcome",
+            "keys show",
+            "keys show 3f2",
+            "keys show --operation charge",
+            "keys show --name a --scope b",
+            "keys show 3f2a --operation charge --name a",
+            "keys resolve 3f2a",
+            "keys resolve 3f2a --release --outcome-file f",
+            "keys resolve 3f2a --release --kind success",
+            "watch --every 1ms",
+            "watch --looks 0",
+            "sweep --limit 0",
+            "export --resume",
+            "export --resume --to f --after 3f2a",
+            "import --running run",
+            "completions cmd",
+        ] {
+            assert!(meaning(&format!("semel {line}")).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_store_may_be_named_before_or_after_the_command() {
+        for line in ["semel --store file:a stats", "semel stats --store file:a"] {
+            let Command::Stats(stats) = meaning(line).expect("is fine") else { panic!("{line} counts") };
+            assert_eq!(stats.store.to_string(), "file:a");
+        }
+    }
+}

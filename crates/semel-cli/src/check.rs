@@ -1,0 +1,80 @@
+//! `semel check`: the settings of a store against its promise.
+
+use anyhow::{Result, bail};
+use semel::store::{Finding, Verdict};
+use semel_server::store::Address;
+use serde_json::{Value, json};
+
+use crate::opening;
+use crate::terminal::table::{Cell, Column, Table};
+use crate::terminal::{out, style};
+
+/// Which store is to be checked.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) store: Address,
+    pub(crate) json: bool,
+}
+
+pub(crate) async fn run(plan: &Check) -> Result<()> {
+    let store = opening::open_to_check(&plan.store).await?;
+    let findings = store.check().await?;
+    let survives = store.survives();
+    let broken = count(&findings, Verdict::Broken);
+    if plan.json {
+        out::json(&json!({
+            "store": plan.store.to_string(),
+            "survives": survives,
+            "kept": broken == 0,
+            "findings": findings.iter().map(json).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        out::line(&format!("{}\nWhat it acknowledges is to survive {survives}.\n", plan.store))?;
+        out::print(&(table(&findings).lines(out::width()).join("\n") + "\n"))?;
+        out::line(&format!("\n{}", verdict(&findings)))?;
+    }
+    if broken > 0 {
+        bail!("{broken} of {} break the promise: mend what is marked, then check again", findings.len());
+    }
+    Ok(())
+}
+
+fn verdict(findings: &[Finding]) -> &'static str {
+    match (count(findings, Verdict::Broken), count(findings, Verdict::Unreadable)) {
+        (0, 0) => "Everything is as the promise needs it.",
+        (0, _) => "Nothing breaks the promise, but not everything could be seen: look at what is marked.",
+        _ => "The promise does not hold.",
+    }
+}
+
+fn count(findings: &[Finding], verdict: Verdict) -> usize {
+    findings.iter().filter(|finding| finding.verdict == verdict).count()
+}
+
+fn table(findings: &[Finding]) -> Table {
+    let mut table = Table::new(vec![
+        Column::whole("promise"),
+        Column::whole("setting"),
+        Column::elastic("found", 16),
+        Column::elastic("needed", 16),
+    ]);
+    for finding in findings {
+        let colour = match finding.verdict {
+            Verdict::Kept => style::fine(),
+            Verdict::Broken => style::wrong(),
+            Verdict::Unreadable => style::waiting(),
+        };
+        table.row(vec![
+            Cell::styled(finding.verdict.as_str(), colour),
+            Cell::new(&finding.setting),
+            Cell::new(finding.found.as_deref().unwrap_or("not readable")),
+            Cell::new(&finding.wanted),
+        ]);
+    }
+    table
+}
+
+fn json(finding: &Finding) -> Value {
+    let Finding { setting, found, wanted, verdict } = finding;
+    json!({ "setting": setting, "found": found, "wanted": wanted, "verdict": verdict.as_str() })
+}

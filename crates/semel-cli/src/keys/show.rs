@@ -1,0 +1,201 @@
+//! The whole life of one record.
+
+use anyhow::Result;
+use semel::clock::Timestamp;
+use semel::record::{Record, State};
+use semel::{Lapse, Outcome};
+use semel_server::store::Address;
+
+use super::which::{Found, Which};
+use super::{json, words};
+use crate::opening;
+use crate::terminal::text::{self, is_printable};
+use crate::terminal::{bytes, moment, number, out, span, style};
+
+/// What is to be shown.
+#[derive(Debug)]
+pub(crate) struct Show {
+    pub(crate) store: Address,
+    pub(crate) which: Which,
+    pub(crate) bytes: Bytes,
+    pub(crate) json: bool,
+}
+
+/// Whether the bytes of an outcome are shown: they may be secret, and they may be many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bytes {
+    Shown,
+    Hidden,
+}
+
+pub(crate) async fn show(plan: &Show) -> Result<()> {
+    let store = opening::open_existing(&plan.store).await?;
+    let Found { record, now } = plan.which.find(&*store).await?;
+    if plan.json {
+        return out::json(&json::record(&record, now, plan.bytes));
+    }
+    let mut lines = vec![style::strong().apply_to(text::shown(&words::key(&record))).to_string()];
+    lines.push(headline(&record, now));
+    lines.push(String::new());
+    lines.extend(life(&record, now).into_iter().map(|(name, value)| {
+        let name = style::quiet().apply_to(format!("{name:<13}")).to_string();
+        format!("  {name} {}", text::shown(&value))
+    }));
+    lines.push(String::new());
+    lines.push(what_now(&record, now));
+    out::print(&(lines.join("\n") + "\n"))?;
+    match (plan.bytes, record.outcome()) {
+        (Bytes::Shown, Some(outcome)) => print_bytes(outcome),
+        (Bytes::Shown, None) => out::line("\nThere is no outcome: the work is not done."),
+        (Bytes::Hidden, _) => Ok(()),
+    }
+}
+
+/// State, since when, and what is left, in one line.
+pub(super) fn headline(record: &Record, now: Timestamp) -> String {
+    let word = style::of_state(record, now).apply_to(record.state.word().as_str());
+    let since = span::shown(now.since(words::since(record)));
+    let left = words::left(record, now);
+    let rest = match &record.state {
+        State::Running(running) if running.lease_is_good(now) => {
+            format!("for {since}; lease good for {left}")
+        }
+        State::Running(_) => format!("for {since}; lease {left} ago"),
+        State::Done(_) => format!("{since} ago; remembered for {left}"),
+        State::Released(_) => format!("{since} ago; its attempts are remembered for {left}"),
+        State::Held(held) => format!("for {since}; reason: {}", text::shown(&held.reason)),
+    };
+    format!("{word} {rest}")
+}
+
+/// Everything there is to know, in the order of a life.
+fn life(record: &Record, now: Timestamp) -> Vec<(&'static str, String)> {
+    let at = |when: Timestamp| format!("{}   {}", moment::shown(when), moment::relative(when, now));
+    let mut life = vec![
+        ("id", record.key.id().to_string()),
+        ("scope", record.key.scope().collect::<Vec<_>>().join(" / ")),
+        ("operation", record.key.operation().to_owned()),
+        ("name", record.key.name().to_owned()),
+        ("first seen", at(record.first_seen_at)),
+    ];
+    life.extend(record.first_event.as_ref().map(|event| ("first event", event.to_string())));
+    life.push(("attempt", attempts(record)));
+    life.extend(of_state(record, at));
+    life.push(("last write", format!("{}   version {}", at(record.changed_at), record.version.get())));
+    let steps =
+        record.steps().iter().map(|step| format!("{} ({})", step.name, bytes::size(step.value.len() as u64)));
+    life.extend((!record.steps().is_empty()).then(|| ("steps done", steps.collect::<Vec<_>>().join(", "))));
+    life.push(("on lapse", lapse(record.lapse).to_owned()));
+    life.push(("retention", format!("{} once settled", span::shown(record.retention))));
+    life.push(("duplicates", duplicates(record, at)));
+    life.push(("mismatches", mismatches(record)));
+    life.retain(|(_, value)| !value.is_empty());
+    life
+}
+
+/// What only a record in this state has.
+fn of_state(record: &Record, at: impl Fn(Timestamp) -> String) -> Vec<(&'static str, String)> {
+    match &record.state {
+        State::Running(running) => vec![
+            ("owner", running.owner.to_string()),
+            ("granted", at(running.granted_at)),
+            ("renewed", at(running.leased_at)),
+            ("lease", format!("{}, until {}", span::shown(running.lease), at(running.lease_until()))),
+            ("fence", running.fence.get().to_string()),
+        ],
+        State::Done(done) => {
+            let mut lines = vec![("completed", at(done.settled_at)), ("fence", done.fence.get().to_string())];
+            lines.extend(outcome(&done.outcome));
+            lines
+        }
+        State::Released(released) => {
+            vec![("released", at(released.settled_at)), ("reason", released.reason.to_string())]
+        }
+        State::Held(held) => vec![("held", at(held.held_at)), ("reason", held.reason.to_string())],
+    }
+}
+
+fn outcome(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let size = bytes::size(outcome.bytes().len() as u64);
+    let text = |part: Option<&str>| part.unwrap_or_default().to_owned();
+    vec![
+        ("outcome", format!("{}, {size}", outcome.kind().as_str())),
+        ("primary", text(outcome.primary())),
+        ("secondary", text(outcome.secondary())),
+        ("details", text(outcome.details_json())),
+    ]
+}
+
+fn attempts(record: &Record) -> String {
+    match record.pardoned {
+        0 => record.attempt.to_string(),
+        pardoned => format!("{}, of which {pardoned} no longer count against a bound", record.attempt),
+    }
+}
+
+fn lapse(lapse: Lapse) -> &'static str {
+    match lapse {
+        Lapse::Rerun => "rerun: the next claim runs again",
+        Lapse::Hold => "hold: somebody must decide",
+    }
+}
+
+fn duplicates(record: &Record, at: impl Fn(Timestamp) -> String) -> String {
+    let count = number::grouped(record.duplicates.count);
+    match record.duplicates.last_seen_at {
+        Some(last) => format!("{count}, the last {}", at(last)),
+        None => count,
+    }
+}
+
+fn mismatches(record: &Record) -> String {
+    let count = number::grouped(record.mismatches.count);
+    match (record.mismatches.count, record.fingerprint) {
+        (_, None) => format!("{count} (this key has no fingerprint: every request matches)"),
+        (0, Some(_)) => count,
+        (_, Some(_)) => {
+            let requests = number::counted(record.mismatches.fingerprints.len() as u64, "other request");
+            format!("{count}, by {requests} under this key")
+        }
+    }
+}
+
+/// What whoever was woken up may do.
+fn what_now(record: &Record, now: Timestamp) -> String {
+    let id = words::short(record);
+    match (&record.state, record.lapse) {
+        (State::Running(running), _) if running.lease_is_good(now) => format!(
+            "Somebody works on it and keeps the lease. If you know that they are dead: semel keys release {id}"
+        ),
+        (State::Running(_), Lapse::Rerun) => {
+            format!(
+                "Whoever ran it stopped renewing. The next claim runs it as attempt {}.",
+                record.attempt.saturating_add(1)
+            )
+        }
+        (State::Running(_), Lapse::Hold) => format!(
+            "Whoever ran it stopped renewing, and nobody runs it again before somebody has looked. Find out whether the\n\
+             effect landed. If it did not: semel keys release {id}"
+        ),
+        (State::Held(_), _) => format!(
+            "Nobody runs it before somebody decides. Find out whether the effect landed, then:\n  \
+             it did:      semel keys resolve {id} --outcome-file FILE\n  \
+             it did not:  semel keys resolve {id} --release"
+        ),
+        (State::Done(done), _) => {
+            let bytes = done.outcome.bytes().len() as u64;
+            format!("Every retry gets the stored outcome. To see its {}: --outcome", bytes::size(bytes))
+        }
+        (State::Released(_), _) => {
+            format!("The next claim runs it as attempt {}.", record.attempt.saturating_add(1))
+        }
+    }
+}
+
+fn print_bytes(outcome: &Outcome) -> Result<()> {
+    out::line("")?;
+    match std::str::from_utf8(outcome.bytes()) {
+        Ok(text) if is_printable(text) => out::line(text),
+        _ => out::print(&bytes::dump(outcome.bytes())),
+    }
+}
