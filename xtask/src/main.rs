@@ -6,6 +6,7 @@ mod bench;
 mod crash;
 mod mutants;
 mod needs;
+mod prove;
 mod run;
 mod servers;
 mod simulate;
@@ -33,6 +34,8 @@ use clap::{Parser, Subcommand};
                   cargo xtask simulate 10000    ten thousand seeded histories\n  \
                   cargo xtask crash kill 10000  kill the embedded store ten thousand times\n  \
                   cargo xtask crash power 10000 cut its power ten thousand times\n  \
+                  cargo xtask crash postgres 500  stop and kill PostgreSQL; failover, redis, cluster likewise\n  \
+                  cargo xtask prove histories   two hundred real histories a store\n  \
                   cargo xtask crash postgres 500  stop and kill PostgreSQL under load\n  \
                   cargo xtask crash failover 200  have its synchronous standby take over\n  \
                   cargo xtask crash redis 200   kill Redis under load; crash cluster: what a failover loses\n  \
@@ -53,6 +56,7 @@ enum Command {
     Mutants(mutants::Args),
     Bench(bench::Args),
     Crash(crash::Args),
+    Prove(prove::Args),
     Servers(servers::Args),
 }
 
@@ -65,6 +69,7 @@ fn main() -> ExitCode {
         Command::Mutants(args) => mutants::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Crash(args) => crash::run(&args),
+        Command::Prove(args) => prove::run(&args),
         Command::Servers(args) => servers::run(&args),
     };
     match done {

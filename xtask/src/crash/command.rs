@@ -20,6 +20,8 @@ const FAILOVERS_FEW: u64 = 20;
 const REDIS_FEW: u64 = 20;
 /// How often they kill a master of a Redis Cluster: a failover takes seconds.
 const CLUSTER_FEW: u64 = 3;
+/// How often they kill a process in the middle of a transaction.
+const TRANSACTIONS_FEW: u64 = 30;
 
 /// Kill a store at random instants, or cut its power, and look whether it kept its word.
 ///
@@ -104,6 +106,11 @@ enum What {
     /// A master that is cut off instead of killed acknowledges on, for up to `cluster-node-timeout`, and loses all of that: not
     /// imitated here.
     Cluster(Rounds<CLUSTER_FEW>),
+    /// A process is killed somewhere between an effect in PostgreSQL and the commit that completes its record: the two must
+    /// agree, every time.
+    ///
+    /// Control: a process that completes beside the transaction must be found out.
+    Transaction(Rounds<TRANSACTIONS_FEW>),
 }
 
 /// How often, and by which choices.
@@ -136,6 +143,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         What::Failover(rounds) => rounds.run(servers::failover),
         What::Redis(rounds) => rounds.run(servers::redis),
         What::Cluster(rounds) => rounds.run(servers::cluster),
+        What::Transaction(rounds) => rounds.run(servers::transaction),
     }
 }
 
@@ -146,7 +154,8 @@ pub(crate) fn few() -> Result<()> {
     servers::postgres(POSTGRES_FEW, seed_or_any(None))?;
     servers::failover(FAILOVERS_FEW, seed_or_any(None))?;
     servers::redis(REDIS_FEW, seed_or_any(None))?;
-    servers::cluster(CLUSTER_FEW, seed_or_any(None))
+    servers::cluster(CLUSTER_FEW, seed_or_any(None))?;
+    servers::transaction(TRANSACTIONS_FEW, seed_or_any(None))
 }
 
 /// Short, because people copy it.

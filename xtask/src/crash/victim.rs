@@ -59,6 +59,8 @@ pub(super) enum Program {
     InAFolder,
     /// It asks a server, which is killed.
     OnAServer,
+    /// It has a transaction on a server, and is killed itself.
+    InATransaction,
 }
 
 impl Program {
@@ -67,6 +69,7 @@ impl Program {
         match self {
             Self::InAFolder => ("semel-file", "crash_victim"),
             Self::OnAServer => ("semel-server", "load_victim"),
+            Self::InATransaction => ("semel-postgres", "transaction_victim"),
         }
     }
 }

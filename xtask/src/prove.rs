@@ -1,0 +1,65 @@
+//! `cargo xtask prove`: histories and sweeping on real servers, in any number.
+
+use anyhow::Result;
+use clap::Subcommand;
+use semel_servers::{AppendFsync, Postgres, Redis, RedisCluster};
+
+use crate::needs;
+use crate::run::{cargo, started};
+
+/// Prove a store on a real server: PostgreSQL, Redis and Redis Cluster, one after the other.
+///
+/// A few of each, and the controls that must be caught, run with every change; this is for many.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// Which store alone: `postgres`, `redis` or `cluster`.
+    #[arg(long, global = true)]
+    only: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Sixteen clients at the same time, a thousand operations each history: every answer must fit one order of events.
+    Histories {
+        /// How many histories a store.
+        #[arg(default_value_t = 200)]
+        count: u64,
+    },
+    /// Two sweepers and eight claimers: nobody deadlocks, nothing live is swept, and what the claimers wait.
+    Sweeping {
+        /// How many records that are past their keep.
+        #[arg(default_value_t = 1_000_000)]
+        records: u64,
+    },
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    needs::for_tests()?;
+    let (proof, count) = match args.what {
+        What::Histories { count } => ("histories", count),
+        What::Sweeping { records } => ("sweeping", records),
+    };
+    let is_wanted = |name: &str| args.only.as_deref().is_none_or(|only| only == name);
+    if is_wanted("postgres") {
+        let server = Postgres::start()?;
+        prove(proof, "PostgreSQL", &server.url(), count)?;
+    }
+    if is_wanted("redis") {
+        let server = Redis::start(AppendFsync::Always)?;
+        prove(proof, "Redis", &server.url(), count)?;
+    }
+    if is_wanted("cluster") {
+        let servers = RedisCluster::start(AppendFsync::Always)?;
+        prove(proof, "Redis Cluster", &servers.url(), count)?;
+    }
+    Ok(())
+}
+
+fn prove(proof: &str, name: &str, url: &str, count: u64) -> Result<()> {
+    started(&format!("{proof} on {name}"));
+    let count = count.to_string();
+    let prove = ["run", "--release", "--package", "semel-server", "--example", "prove", "--"];
+    cargo(prove.into_iter().chain([proof, url, count.as_str()])).show()
+}
