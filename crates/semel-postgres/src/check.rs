@@ -4,7 +4,7 @@ use semel::store::{Finding, Verdict};
 use semel::{Error, ErrorKind, Result};
 use tokio_postgres::Client;
 
-use crate::config::Durability;
+use crate::config::{Config, Durability, Role};
 use crate::error::{Sent, error};
 
 /// The settings as the session sees them; null where they cannot be read.
@@ -43,12 +43,13 @@ fn finding(setting: &str, found: Option<String>, wanted: &str, keeps: impl Fn(&s
 }
 
 /// Refuses a server whose settings do not keep the promise, or says so in the log if that was asked for.
-pub(crate) async fn demand(client: &Client, durability: Durability) -> Result<()> {
+pub(crate) async fn demand(client: &Client, config: &Config) -> Result<()> {
     for finding in findings(client).await? {
         let Finding { setting, found, wanted, verdict } = &finding;
         let found = found.as_deref().unwrap_or("not readable");
         match verdict {
             Verdict::Kept => {}
+            Verdict::Broken if &**setting == "role" && config.role == Role::Any => {}
             Verdict::Unreadable => {
                 tracing::warn!(%setting, %wanted, "semel: a setting that the promise needs cannot be read");
             }
@@ -57,7 +58,7 @@ pub(crate) async fn demand(client: &Client, durability: Durability) -> Result<()
                                all servers in one: postgres://a,b/database";
                 return Err(Error::new(ErrorKind::Unavailable, message));
             }
-            Verdict::Broken if durability == Durability::AsConfigured => {
+            Verdict::Broken if config.durability == Durability::AsConfigured => {
                 tracing::warn!(%setting, %found, %wanted, "semel: what is acknowledged may be lost");
             }
             Verdict::Broken => {

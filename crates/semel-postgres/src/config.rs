@@ -34,7 +34,17 @@ pub struct Config {
     /// The file with the authorities to trust, instead of the system's.
     pub(crate) trusted: Option<PathBuf>,
     pub(crate) durability: Durability,
+    pub(crate) role: Role,
     pub(crate) lanes: usize,
+}
+
+/// Which servers will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The one that takes writes.
+    Primary,
+    /// Any: for looking only.
+    Any,
 }
 
 impl Config {
@@ -67,13 +77,28 @@ impl Config {
             let shape = "postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETER=VALUE";
             invalid(format!("the URL is not one of PostgreSQL's; it has the shape {shape}")).caused_by(error)
         })?;
-        Ok(Self { driver: with_defaults(driver), trusted, durability, lanes: LANES_DEFAULT })
+        Ok(Self {
+            driver: with_defaults(driver),
+            trusted,
+            durability,
+            role: Role::Primary,
+            lanes: LANES_DEFAULT,
+        })
     }
 
     /// What to do if the server's settings do not keep the promise.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// Connects also to a standby. What a standby shows is late, and it takes no swap: good for looking at records,
+    /// and nothing may be decided on it.
+    #[must_use]
+    pub fn or_standby(mut self) -> Self {
+        self.role = Role::Any;
+        self.driver.target_session_attrs(TargetSessionAttrs::Any);
         self
     }
 

@@ -8,11 +8,18 @@ mod round;
 mod row;
 mod schema;
 mod session;
+#[cfg(feature = "sqlx")]
+mod sqlx;
 mod statement;
 mod store;
 mod text;
+mod told;
+mod transaction;
 mod value;
+mod wake;
 
 pub use config::{Config, Durability};
 pub use schema::{Migrated, ensure_schema, migrate};
 pub use store::PostgresStore;
+pub use transaction::{CompleteIn, RecordOnceIn, Transaction};
+pub use wake::WakeUps;

@@ -3,14 +3,9 @@
 use semel::clock::Timestamp;
 use semel::store::{Answer, Swap, SwapReply};
 use semel::{Error, ErrorKind, RecordId, Result};
-use std::sync::Arc;
 use tokio_postgres::Row;
 
-use crate::row;
-use crate::store::get;
-use crate::value::{Moment, Raw};
-
-use semel::record::Version;
+use crate::told::Told;
 
 /// How often a swap that lost a race is asked again. Each time somebody else wrote the same record within
 /// milliseconds.
@@ -83,11 +78,11 @@ impl Batch {
         self.is_first = false;
         let mut told: Vec<Option<Told>> = self.round.iter().map(|_| None).collect();
         for row in rows {
-            let id = get::<Raw<'_>>(row, 0)?.0;
-            self.now = self.now.max(get::<Moment>(row, 2)?.0);
-            let at = self.round.binary_search_by(|swap| swap.id().as_bytes().as_slice().cmp(id));
+            let answered = Told::read(row)?;
+            self.now = self.now.max(answered.now);
+            let at = self.round.binary_search_by_key(&answered.id, Swap::id);
             if let Some(slot) = at.ok().and_then(|at| told.get_mut(at)) {
-                *slot = Some(Told::read(row)?);
+                *slot = Some(answered);
             }
         }
         let asked = self.places.drain(..).zip(self.round.drain(..));
@@ -97,7 +92,7 @@ impl Batch {
                 continue;
             };
             if let Some(reply) = self.replies.get_mut(place) {
-                *reply = Some(told.reply(swap, self.now));
+                *reply = Some(told.reply(swap));
             }
         }
         self.races = self.races.saturating_add(usize::from(!self.later.is_empty()));
@@ -121,28 +116,5 @@ impl Batch {
         let value =
             value.ok_or_else(|| Error::new(ErrorKind::Unknown, "a swap was not answered; ask again"))?;
         Ok(Answer { now: self.now, value })
-    }
-}
-
-/// What the server said to one swap.
-enum Told {
-    Won(Version),
-    Lost(Option<Arc<semel::record::Record>>),
-}
-
-impl Told {
-    fn read(row: &Row) -> Result<Self> {
-        if let Some(version) = get::<Option<i64>>(row, 1)? {
-            return Ok(Self::Won(Version::new(u64::try_from(version).unwrap_or(0))));
-        }
-        let current = get::<Option<Raw<'_>>>(row, 3)?.map(|raw| row::record(raw.0)).transpose()?;
-        Ok(Self::Lost(current.map(Arc::new)))
-    }
-
-    fn reply(self, swap: Swap, now: Timestamp) -> SwapReply {
-        match self {
-            Self::Won(version) => SwapReply::Swapped(swap.next.stamp(version, now)),
-            Self::Lost(current) => SwapReply::Stale(current),
-        }
     }
 }

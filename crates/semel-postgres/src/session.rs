@@ -46,7 +46,7 @@ impl Session {
     /// Connects, and refuses a server that cannot keep the promise.
     pub(crate) async fn open(config: &Config) -> Result<Self> {
         let client = connect(config).await?;
-        check::demand(&client, config.durability).await?;
+        check::demand(&client, config).await?;
         schema::demand(&client).await?;
         let statements = Statements::prepared(&client).await.map_err(|failed| error(failed, Sent::No))?;
         Ok(Self { client, statements })

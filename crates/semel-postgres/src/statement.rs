@@ -6,6 +6,18 @@ use tokio_postgres::types::Type;
 
 use crate::row::{ASKED, shown};
 
+/// Where processes hear of records that settled.
+pub(crate) const CHANNEL: &str = "semel_settled";
+
+/// One moment for a whole statement, and whether anybody waits anywhere.
+const MOMENT: &str = "clock_timestamp() AS now, \
+     EXISTS (SELECT FROM semel_waiters WHERE until > clock_timestamp()) AS awaited";
+
+/// Wakes whoever waits for a record that settled. Only if somebody does: every commit that notifies waits for all
+/// others that do.
+const TOLD: &str = "CASE WHEN awaited AND state <> 'running' \
+     THEN pg_notify('semel_settled', encode(id, 'hex'))::text END";
+
 /// Any number of swaps, each on its own: a record that is absent is inserted, one at the expected version is replaced,
 /// and of all others the current row comes back. Its parameters are arrays, one a column of [`ASKED`]. Its columns: id,
 /// version (null for a loser), now, row (null for a winner, or if there is none).
@@ -24,7 +36,7 @@ pub(crate) fn swap_batch() -> String {
     let names: Vec<_> = ASKED.iter().map(|(column, _)| *column).collect();
     let from = |column: &str| format!("a.{column}");
     format!(
-        "WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now), \
+        "WITH moment AS MATERIALIZED (SELECT {moment}), \
          asked AS MATERIALIZED (\
              SELECT a.*, found.version AS found, \
                     CASE WHEN found.version IS DISTINCT FROM a.expected AND found.version IS NOT NULL THEN {row} END AS shown \
@@ -33,14 +45,16 @@ pub(crate) fn swap_batch() -> String {
              INSERT INTO semel_records ({columns}) SELECT {inserted} \
              FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected IS NULL AND found IS NULL) a \
              CROSS JOIN moment \
-             ON CONFLICT (id) DO NOTHING RETURNING id, version), \
+             ON CONFLICT (id) DO NOTHING RETURNING id, version, state), \
          updated AS (\
              UPDATE semel_records r SET {updated} \
              FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected = found) a CROSS JOIN moment \
-             WHERE r.id = a.id AND r.version = a.expected RETURNING r.id, r.version) \
-         SELECT id, version, now, NULL::record FROM inserted CROSS JOIN moment \
-         UNION ALL SELECT id, version, now, NULL FROM updated CROSS JOIN moment \
-         UNION ALL SELECT id, NULL, now, shown FROM asked CROSS JOIN moment WHERE expected IS DISTINCT FROM found",
+             WHERE r.id = a.id AND r.version = a.expected RETURNING r.id, r.version, r.state) \
+         SELECT id, version, now, NULL::record, {told} FROM inserted CROSS JOIN moment \
+         UNION ALL SELECT id, version, now, NULL, {told} FROM updated CROSS JOIN moment \
+         UNION ALL SELECT id, NULL, now, shown, NULL FROM asked CROSS JOIN moment WHERE expected IS DISTINCT FROM found",
+        moment = MOMENT,
+        told = TOLD,
         row = shown("found"),
         arrays = arrays.join(", "),
         names = names.join(", "),
@@ -53,13 +67,16 @@ pub(crate) fn swap_batch() -> String {
 /// One swap of an absent record, with a plain parameter a column of [`ASKED`]; answered like [`swap_batch`].
 pub(crate) fn insert_one() -> String {
     format!(
-        "WITH won AS (\
+        "WITH moment AS MATERIALIZED (SELECT {moment}), \
+         won AS (\
              INSERT INTO semel_records ({columns}) SELECT {inserted} \
-             FROM (SELECT clock_timestamp() AS now, nextval('semel_version') AS next \
+             FROM (SELECT *, nextval('semel_version') AS next FROM moment \
                    WHERE NOT EXISTS (SELECT FROM semel_records WHERE id = $1)) moment \
-             ON CONFLICT (id) DO NOTHING RETURNING id, version, changed_at) \
-         SELECT id, version, changed_at, NULL::record FROM won \
-         UNION ALL SELECT id, NULL, clock_timestamp(), {row} FROM semel_records r WHERE id = $1",
+             ON CONFLICT (id) DO NOTHING RETURNING id, version, state) \
+         SELECT id, version, now, NULL::record, {told} FROM won CROSS JOIN moment \
+         UNION ALL SELECT id, NULL, now, {row}, NULL FROM semel_records r CROSS JOIN moment WHERE id = $1",
+        moment = MOMENT,
+        told = TOLD,
         columns = columns().collect::<Vec<_>>().join(", "),
         inserted = columns().map(|column| written(column, parameter)).collect::<Vec<_>>().join(", "),
         row = shown("r"),
@@ -69,13 +86,17 @@ pub(crate) fn insert_one() -> String {
 /// One swap of a record at a version, likewise.
 pub(crate) fn update_one() -> String {
     format!(
-        "WITH won AS (\
+        "WITH moment AS MATERIALIZED (SELECT {moment}), \
+         won AS (\
              UPDATE semel_records r SET {updated} \
-             FROM (SELECT clock_timestamp() AS now, nextval('semel_version') AS next) moment \
-             WHERE r.id = $1 AND r.version = $2 RETURNING r.id, r.version, r.changed_at) \
-         SELECT id, version, changed_at, NULL::record FROM won \
-         UNION ALL SELECT a.id, NULL, clock_timestamp(), CASE WHEN r.id IS NOT NULL THEN {row} END \
-         FROM (SELECT $1::bytea AS id) a LEFT JOIN semel_records r ON r.id = a.id WHERE r.version IS DISTINCT FROM $2",
+             FROM (SELECT *, nextval('semel_version') AS next FROM moment) moment \
+             WHERE r.id = $1 AND r.version = $2 RETURNING r.id, r.version, r.state) \
+         SELECT id, version, now, NULL::record, {told} FROM won CROSS JOIN moment \
+         UNION ALL SELECT a.id, NULL, now, CASE WHEN r.id IS NOT NULL THEN {row} END, NULL \
+         FROM (SELECT $1::bytea AS id, now FROM moment) a LEFT JOIN semel_records r ON r.id = a.id \
+         WHERE r.version IS DISTINCT FROM $2",
+        moment = MOMENT,
+        told = TOLD,
         updated = changes(parameter),
         row = shown("r"),
     )
@@ -131,6 +152,15 @@ fn written(column: &str, from: impl Fn(&str) -> String) -> String {
 
 /// The moment alone.
 pub(crate) const NOW: &str = "SELECT clock_timestamp()";
+
+/// One row, answered like a swap that lost.
+pub(crate) fn look() -> String {
+    format!(
+        "SELECT a.id, NULL::bigint, clock_timestamp(), CASE WHEN r.id IS NOT NULL THEN {} END \
+         FROM (SELECT $1::bytea AS id) a LEFT JOIN semel_records r ON r.id = a.id",
+        shown("r")
+    )
+}
 
 /// The rows of some ids, if there are any: place, now, row.
 pub(crate) fn load() -> String {

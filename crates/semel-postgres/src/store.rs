@@ -32,6 +32,7 @@ pub struct PostgresStore {
 
 /// The connections, by what they are for: nobody who asks a quick question waits behind a slow one.
 pub(crate) struct Lanes {
+    pub(crate) config: Arc<Config>,
     swaps: Vec<(AtomicUsize, Lane)>,
     loads: Lane,
     chores: Lane,
@@ -49,6 +50,7 @@ impl PostgresStore {
         let config = Arc::new(config);
         let lane = || Lane::new(Arc::clone(&config));
         let lanes = Lanes {
+            config: Arc::clone(&config),
             swaps: (0..config.lanes).map(|_| (AtomicUsize::new(0), lane())).collect(),
             loads: lane(),
             chores: lane(),

@@ -15,7 +15,11 @@
 //! - [`saboteur`]: stores that break a promise each, to prove that the suite would notice.
 //! - [`simulator`]: whole worlds of processes, crashes and bad networks, each from one seed.
 //! - [`faulty`](FaultyStore): a store behind a bad network.
-//! - [`history`]: whether what callers saw of one key could have happened one after the other.
+//! - [`history`]: whether what callers saw of one key could have happened one after the other, also for many clients of a
+//!   store that is far away.
+//! - [`lossy`]: a way to a server on which answers are lost, and what must hold when they are.
+//! - [`endurance`]: a load that goes on while its store vanishes and comes back, and what must be there afterwards.
+//! - [`sweeping`]: sweepers and claimers at the same time.
 //! - [`clock`](ManualClock): a clock that a test moves by hand.
 //! - [`sample`]: keys and asks to try a store with.
 //! - [`carry`](carry()): the shortest way from the machine to a store.
@@ -28,12 +32,15 @@
 mod carry;
 mod clock;
 pub mod conformance;
+pub mod endurance;
 mod faulty;
 pub mod history;
+pub mod lossy;
 mod run;
 pub mod saboteur;
 pub mod sample;
 pub mod simulator;
+pub mod sweeping;
 
 pub use carry::{Carried, Effect, carry};
 pub use clock::ManualClock;

@@ -70,7 +70,7 @@ pub mod store;
 mod stripe;
 
 pub use engine::{
-    Busy, Claim, ClaimedAll, Decision, Heartbeat, Held, Mismatch, Once, OnceError, Permit, Probed,
+    Apart, Busy, Claim, ClaimedAll, Decision, Heartbeat, Held, Mismatch, Once, OnceError, Permit, Probed,
     RecordedOnce, Replay, Semel, SemelBuilder, SweepReport, Sweeper, SweeperBuilder,
 };
 pub use error::{Error, ErrorKind, Result};

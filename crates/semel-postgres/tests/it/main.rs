@@ -1,4 +1,18 @@
 //! The store on a real server.
 
+#![cfg(test)]
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::wildcard_enum_match_arm,
+    reason = "what overflows, or is told what no test foresees, fails a test, as it should"
+)]
+
 mod conformance;
+mod proofs;
+mod refusals;
+mod rows;
 mod server;
+mod systems;
+mod tls;
+mod transactions;
+mod waking;

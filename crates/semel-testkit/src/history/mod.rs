@@ -12,16 +12,26 @@
 //! - `term`: from when a record's lease or retention counts, when nobody saw the stamp.
 //! - `search`: looks for an order, and remembers where there is none.
 //! - [`verdict`](Verdict): an order, or why there is none.
+//! - [`concurrent`](concurrent_history()): many clients of one store at the same time, over many keys, judged key by key.
+//! - `client`: what one of them asks. [`report`](Report): what came of it.
+//! - [`elsewhere`](ReadsElsewhere): reads from a standby, which must be found out.
 
+mod client;
+mod concurrent;
+mod elsewhere;
 mod event;
 mod model;
 mod moment;
 mod recorder;
+mod report;
 mod search;
 mod term;
 mod verdict;
 
+pub use concurrent::concurrent_history;
+pub use elsewhere::ReadsElsewhere;
 pub use event::{Answer, Asked, Event, Seen, Told};
 pub use recorder::Recorder;
+pub use report::Report;
 pub use search::{check, check_within};
 pub use verdict::Verdict;

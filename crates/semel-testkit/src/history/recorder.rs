@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use semel::clock::Timestamp;
 use semel::machine::Ruling;
 use semel::machine::claim::{Claimed, Recorded};
 use semel::record::{Record, State};
 use semel::store::Store;
-use semel::{RecordId, Result};
+use semel::{Error, ErrorKind, RecordId, Result};
 
 use super::event::{Answer, Asked, Event, Seen, Told};
 use super::model::rule;
@@ -41,14 +42,21 @@ impl Recorder {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks the store, writes down what was asked and told, and tells the caller.
+    /// Asks the store, writes down what was asked and told, and tells the caller. A reply that was lost is written down
+    /// as one.
     pub async fn ask(&self, caller: usize, store: &dyn Store, id: RecordId, asked: Asked) -> Result<Answer> {
         let invoked_at = self.tick();
-        let carried = carry(store, id, |found, now| {
+        let ruled = carry(store, id, |found, now| {
             let (answer, write) = rule(&asked, found, now);
             Ruling { answer, write }
-        })
-        .await?;
+        });
+        let carried = match ruled.await {
+            Ok(carried) => carried,
+            Err(error) => {
+                self.unheard(caller, invoked_at, asked, &error);
+                return Err(error);
+            }
+        };
         let returned_at = self.tick();
         let answer = Answer { told: carried.answer, seen: seen(&carried) };
         self.write_down(Event {
@@ -57,9 +65,29 @@ impl Recorder {
             returned_at,
             asked,
             answer: Some(answer.clone()),
-            now: Some(carried.now),
+            now: Some(decided_at(&carried)),
         });
         Ok(answer)
+    }
+
+    /// An ask whose reply was lost may have taken effect, or may yet; any other error means that it never will.
+    fn unheard(&self, caller: usize, invoked_at: u64, asked: Asked, error: &Error) {
+        if error.kind() == ErrorKind::Unknown {
+            let returned_at = self.tick();
+            self.write_down(Event { caller, invoked_at, returned_at, asked, answer: None, now: None });
+        }
+    }
+}
+
+/// When it was decided. The first write of a record found nothing that a moment could matter for, and won because there was
+/// nothing: it may as well have been decided when it was written. By the moment of its look it would seem to come before
+/// a record that was made, and forgotten again, in between.
+fn decided_at(carried: &Carried<Told>) -> Timestamp {
+    match &carried.record {
+        Some(record) if carried.effect == Effect::Written && record.first_seen_at == record.changed_at => {
+            record.changed_at
+        }
+        Some(_) | None => carried.now,
     }
 }
 

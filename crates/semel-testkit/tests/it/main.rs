@@ -6,14 +6,26 @@
 
 #[cfg(test)]
 mod clock;
+#[cfg(test)]
+mod concurrent;
 mod conformance;
+#[cfg(test)]
+mod endurance;
 #[cfg(test)]
 mod generated;
 #[cfg(test)]
 mod history;
+#[cfg(test)]
+mod lossy;
 mod saboteur;
 mod second_store;
 #[cfg(test)]
 mod simulated_store;
 #[cfg(test)]
 mod simulator;
+#[cfg(test)]
+mod sweeping;
+#[cfg(test)]
+mod wire;
+#[cfg(test)]
+mod wrong;

@@ -194,7 +194,11 @@ impl Inner {
         })
     }
 
-    fn recorded(self: &Arc<Self>, carried: Carried<Recorded>, started_at: Instant) -> Result<RecordedOnce> {
+    pub(super) fn recorded(
+        self: &Arc<Self>,
+        carried: Carried<Recorded>,
+        started_at: Instant,
+    ) -> Result<RecordedOnce> {
         let Carried { answer, record, now, cost } = carried;
         let refusal = match answer {
             Recorded::Recorded => {

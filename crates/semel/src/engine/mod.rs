@@ -6,8 +6,10 @@
 //! - [`once`](Once): the whole cycle around a function; [`heartbeat`](Heartbeat): the lease while it runs.
 //! - [`wait`]: waiting for the running caller; [`sweep`](Sweeper): forgetting what is past its time.
 //! - [`carry`]: the loop from ruling to swap and back; [`batch`]: swaps of many callers in one round trip.
+//! - [`apart`](Apart): asks that the application carries itself, inside its own transaction.
 //! - [`driven`]: what makes all of it safe to cancel; [`duplicates`] and [`replays`]: what costs no write.
 
+mod apart;
 mod ask;
 mod batch;
 mod builder;
@@ -27,6 +29,7 @@ mod steps;
 mod sweep;
 mod wait;
 
+pub use apart::Apart;
 pub use ask::{Claim, Probed};
 pub use builder::SemelBuilder;
 pub use claim_all::ClaimedAll;

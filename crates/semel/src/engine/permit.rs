@@ -224,6 +224,11 @@ impl Permit {
         *lock(&self.shared.good_until)
     }
 
+    /// The record as this permit last wrote it.
+    pub(super) fn known(&self) -> Option<Arc<Record>> {
+        lock(&self.shared.known).clone()
+    }
+
     /// The steps that earlier attempts, or this one, have finished.
     pub(super) fn known_step(&self, name: &str) -> Option<Step> {
         let known = lock(&self.shared.known);
@@ -252,7 +257,7 @@ impl Permit {
         rule: impl Rule<A>,
     ) -> Result<Carried<A>> {
         let shared = &self.shared;
-        let guess = lock(&shared.known).clone().map_or(Guess::Open, Guess::Unchanged);
+        let guess = self.known().map_or(Guess::Open, Guess::Unchanged);
         let span = tracing::debug_span!("semel.settle", what, key = %shared.key.id().short());
         let carried = span.in_scope(|| shared.inner.carry(shared.key.clone(), guess, rule, let_go)).await?;
         lock(&shared.known).clone_from(&carried.record);

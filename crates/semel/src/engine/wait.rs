@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::ask::Claim;
@@ -28,6 +28,8 @@ pub(super) struct Waiters {
     waiting: Mutex<IdMap<Arc<Notify>>>,
     /// Lets a settle see without a lock that nobody waits.
     count: AtomicUsize,
+    /// The same for whoever wants to hear of it.
+    told: watch::Sender<usize>,
 }
 
 impl Waiters {
@@ -42,6 +44,7 @@ impl Waiters {
 
     fn join(&self, id: RecordId) -> Place<'_> {
         self.count.fetch_add(1, Ordering::SeqCst);
+        self.told.send_modify(|count| *count = count.saturating_add(1));
         let notify = Arc::clone(lock(&self.waiting).entry(id).or_default());
         Place { waiters: self, id, notify }
     }
@@ -62,6 +65,7 @@ impl Drop for Place<'_> {
             waiting.remove(&self.id);
         }
         self.waiters.count.fetch_sub(1, Ordering::SeqCst);
+        self.waiters.told.send_modify(|count| *count = count.saturating_sub(1));
     }
 }
 
@@ -70,6 +74,12 @@ impl Semel {
     /// processes' writes; a wake too many costs a look.
     pub fn wake(&self, id: &RecordId) {
         self.inner.waiters.wake(id);
+    }
+
+    /// How many callers wait in this process for somebody else's run, now and from now on. For stores that can tell
+    /// other processes to [`wake`](Self::wake) them.
+    pub fn waiting(&self) -> watch::Receiver<usize> {
+        self.inner.waiters.told.subscribe()
     }
 
     /// Claims with a probe, with a wait, or with both.

@@ -1,0 +1,152 @@
+//! Waking across processes: whoever waits here hears of records that settle elsewhere.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use semel::{RecordId, Result, Semel};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls};
+
+use crate::config::Config;
+use crate::error::{Sent, error};
+use crate::session::secured;
+use crate::statement::CHANNEL;
+use crate::store::PostgresStore;
+
+/// How long a process counts as waiting after it last said so.
+const WAITS_FOR: &str = "30 seconds";
+/// How often it says so.
+const SAID_EVERY: Duration = Duration::from_secs(10);
+/// How long to wait before connecting again. Meanwhile, waiters look by themselves.
+const CONNECT_AGAIN: Duration = Duration::from_secs(1);
+
+/// Listens for as long as it is held.
+#[must_use = "nobody listens once it is dropped"]
+pub struct WakeUps {
+    task: JoinHandle<()>,
+}
+
+impl Drop for WakeUps {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl PostgresStore {
+    /// Wakes those who wait in this engine as soon as another process settles their record (`LISTEN`/`NOTIFY`), for
+    /// as long as the answer is held. Without it they look by themselves, up to a second late. Takes a connection
+    /// while somebody waits.
+    pub fn wake_ups(&self, semel: &Semel) -> WakeUps {
+        let listener = Listener {
+            config: Config::clone(&self.lanes.config),
+            semel: semel.clone(),
+            waiting: semel.waiting(),
+            process: uuid(),
+        };
+        WakeUps { task: tokio::spawn(listener.run()) }
+    }
+}
+
+struct Listener {
+    config: Config,
+    semel: Semel,
+    waiting: watch::Receiver<usize>,
+    process: String,
+}
+
+impl Listener {
+    async fn run(mut self) {
+        // An error means that the engine is gone, and nobody waits any more.
+        while self.waiting.wait_for(|count| *count > 0).await.is_ok() {
+            if let Err(error) = self.listen().await {
+                tracing::debug!(%error, "semel: not listening; whoever waits looks by itself");
+                tokio::time::sleep(CONNECT_AGAIN).await;
+            }
+        }
+    }
+
+    /// Listens until nobody has waited for a while, or the connection is lost.
+    async fn listen(&mut self) -> Result<()> {
+        let (client, mut heard) = connect(&self.config).await?;
+        let failed = |failed| error(failed, Sent::No);
+        client.batch_execute(&format!("LISTEN {CHANNEL}")).await.map_err(failed)?;
+        let say = format!(
+            "INSERT INTO semel_waiters VALUES ('{0}', clock_timestamp() + interval '{WAITS_FOR}') \
+             ON CONFLICT (process) DO UPDATE SET until = EXCLUDED.until",
+            self.process
+        );
+        while *self.waiting.borrow() > 0 {
+            client.batch_execute(&say).await.map_err(failed)?;
+            let until = tokio::time::Instant::now().checked_add(SAID_EVERY);
+            while let Some(until) = until {
+                match tokio::time::timeout_at(until, heard.recv()).await {
+                    Ok(Some(id)) => self.semel.wake(&id),
+                    Ok(None) => return Ok(()),
+                    Err(_) => break,
+                }
+            }
+        }
+        let gone = format!("DELETE FROM semel_waiters WHERE process = '{}'", self.process);
+        client.batch_execute(&gone).await.map_err(failed)
+    }
+}
+
+/// A connection whose notifications are heard.
+async fn connect(config: &Config) -> Result<(Client, mpsc::UnboundedReceiver<RecordId>)> {
+    let failed = |failed| error(failed, Sent::No);
+    let (hear, heard) = mpsc::unbounded_channel();
+    let client = if config.wants_tls() {
+        let (client, connection) = config.driver.connect(secured(config)?).await.map_err(failed)?;
+        tokio::spawn(hear_all(connection, hear));
+        client
+    } else {
+        let (client, connection) = config.driver.connect(NoTls).await.map_err(failed)?;
+        tokio::spawn(hear_all(connection, hear));
+        client
+    };
+    Ok((client, heard))
+}
+
+/// Carries a connection's bytes, and hands on the ids that it hears.
+async fn hear_all<S, T>(mut connection: Connection<S, T>, hear: mpsc::UnboundedSender<RecordId>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notification(note) = message
+            && let Some(id) = id_of(note.payload())
+            && hear.send(id).is_err()
+        {
+            return;
+        }
+    }
+}
+
+fn id_of(hex: &str) -> Option<RecordId> {
+    let mut id = [0; 32];
+    for (byte, digits) in id.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    (hex.len() == 64).then(|| RecordId::from_bytes(id))
+}
+
+/// A name for this process that no other has.
+fn uuid() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_read_as_it_is_sent() {
+        let id = semel::Key::new("charge", "order-7").unwrap().id();
+        assert_eq!(id_of(&id.to_string()), Some(id));
+        assert_eq!(id_of("zz"), None);
+        assert_eq!(id_of(&id.to_string()[..62]), None);
+    }
+}
