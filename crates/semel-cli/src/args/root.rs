@@ -71,7 +71,7 @@ struct Typed {
     ///
     /// If it is not given, `SEMEL_STORE` says where it is; if that is not set, it is `file:./semel-data`. A URL that holds a
     /// password is better kept in `SEMEL_STORE`: other users of the machine can see the arguments of a process.
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL", help_heading = "Which store")]
     store: Option<String>,
     #[command(subcommand)]
     command: TypedCommand,

@@ -113,7 +113,7 @@ fn print(records: &[(Record, Timestamp)]) -> Result<()> {
         Column::number("attempt"),
         Column::number("age"),
         Column::number("left"),
-        Column::elastic("owner or reason", 15),
+        Column::elastic("who or why", 10),
     ]);
     for (record, now) in records {
         table.row(row(record, *now));

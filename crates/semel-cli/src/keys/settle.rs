@@ -70,8 +70,8 @@ pub(crate) async fn release(plan: &Release) -> Result<()> {
             return out::line(&format!("{shown}\n\nIt is released already: the next claim runs."));
         }
         State::Done(_) => bail!(
-            "{shown}\nIt is done, and nothing was changed: an outcome that somebody was told of is never taken back. It is \
-             forgotten when its retention ends, in {}",
+            "{shown}\nIt is done, and nothing was changed: an outcome that somebody was told of is never taken back.\n\
+             It is forgotten when its retention ends, in {}",
             words::left(&found.record, found.now)
         ),
     }
@@ -89,8 +89,8 @@ fn what_release_means(running: &Running, now: Timestamp) -> String {
         format!("Its lease has lapsed: it was last renewed {renewed} ago.")
     };
     format!(
-        "{lease}\nReleasing stops nobody. If {} still runs, it goes on beside the next claim until it notices; its complete is \
-         refused as lost, and its outcome is not stored. Stop that process first if you can.",
+        "{lease}\nReleasing stops nobody. If {} still runs, it goes on beside the next claim until it notices;\n\
+         its complete is refused as lost, and its outcome is not stored. Stop that process first if you can.",
         text::shown(&running.owner)
     )
 }

@@ -20,7 +20,7 @@ pub(crate) fn ask(consent: Consent, what: &str, question: &str) -> Result<()> {
     }
     if !io::stdin().is_terminal() {
         bail!(
-            "{what}\nNothing was changed: there is no terminal to ask on. If that is what you want, add --yes"
+            "nothing was changed: there is no terminal to ask on. Add --yes if this is what you want:\n\n{what}"
         );
     }
     let mut err = io::stderr().lock();

@@ -160,8 +160,8 @@ fn report(plan: &Export, records: u64, before: u64, running: u64) {
     );
     if running > 0 {
         eprintln!(
-            "warning: {} running. Their runs go on against {}; an import holds such a key until somebody decides. Better: \
-             stop the callers, wait for the runs to end, and export again.",
+            "warning: {} still running. Their runs go on against {}; an import holds such a key until\n\
+             somebody decides. Better: stop the callers, wait for the runs to end, and export again.",
             counted(running, "record"),
             plan.store
         );

@@ -63,8 +63,8 @@ impl Report {
     pub(super) fn warning(&self, store: &Address) -> Option<String> {
         self.fences_start_anew().then(|| {
             format!(
-                "fences start anew in {store}: they were handed out up to {} before, and begin near {} here. Whatever remembers \
-                 the greatest fence it has seen would refuse new runs: reset it",
+                "fences start anew in {store}: they were handed out up to {} before, and begin near {} here.\n\
+                 Whatever remembers the greatest fence it has seen would refuse new runs: reset it.",
                 grouped(self.version_there),
                 grouped(self.version_here)
             )

@@ -1,0 +1,103 @@
+//! A store for one test: a folder, a schema or a prefix of its own.
+
+use semel::record::PermitId;
+use semel::{Key, Semel};
+use semel_server::store::Address;
+use semel_servers::Lent;
+use tempfile::TempDir;
+
+/// A store that no other test uses.
+pub(crate) struct Place {
+    url: String,
+    again: fn() -> Place,
+    folder: Option<TempDir>,
+    _server: Option<Lent>,
+}
+
+impl Place {
+    pub(crate) fn file() -> Self {
+        let folder = tempfile::tempdir().expect("a folder for a test");
+        let url = format!("file:{}", folder.path().join("store").display());
+        // A folder is no store before somebody used it.
+        let place = Self { url, again: Self::file, folder: Some(folder), _server: None };
+        place.with(async |_| ());
+        place
+    }
+
+    pub(crate) fn postgres() -> Self {
+        let (url, server) = Self::empty_schema();
+        wait_for(semel_postgres::migrate(&url)).expect("the schema is made");
+        Self { url, again: Self::postgres, folder: None, _server: Some(server) }
+    }
+
+    /// A schema of PostgreSQL's that has no tables yet.
+    pub(crate) fn empty_schema() -> (String, Lent) {
+        let server = semel_servers::postgres_url().expect("PostgreSQL starts");
+        let schema = unique("cli");
+        wait_for(async {
+            let (client, connection) =
+                tokio_postgres::connect(&server, tokio_postgres::NoTls).await.expect("is up");
+            let driven = tokio::spawn(connection);
+            client.batch_execute(&format!("CREATE SCHEMA {schema}")).await.expect("is made");
+            drop(client);
+            driven.await.expect("ends").expect("ends well");
+        });
+        (format!("{}?options=-csearch_path%3D{schema}", &*server), server)
+    }
+
+    pub(crate) fn redis() -> Self {
+        let server = semel_servers::redis_url().expect("Redis starts");
+        let url = format!("{}?prefix={}", &*server, unique("cli"));
+        Self { url, again: Self::redis, folder: None, _server: Some(server) }
+    }
+
+    pub(crate) fn redis_cluster() -> Self {
+        let server = semel_servers::redis_cluster_url().expect("a cluster starts");
+        let url = format!("{}?prefix={}", &*server, unique("cli"));
+        Self { url, again: Self::redis_cluster, folder: None, _server: Some(server) }
+    }
+
+    /// Another store of the same kind.
+    pub(crate) fn another(&self) -> Self {
+        (self.again)()
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether several processes may use it at once.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.folder.is_none()
+    }
+
+    /// Does something with the store from this process, which is done with it afterwards.
+    pub(crate) fn with<T>(&self, work: impl AsyncFnOnce(Semel) -> T) -> T {
+        wait_for(async {
+            let store = self.url.parse::<Address>().expect("is fine").open().await.expect("opens");
+            let semel = Semel::builder_shared(store.store()).owner("worker-7").build().expect("is fine");
+            work(semel).await
+        })
+    }
+}
+
+/// Runs a future to its end, and whatever it left in the background with it.
+pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("starts");
+    runtime.block_on(future)
+}
+
+/// The word, and something that makes it like no other.
+fn unique(word: &str) -> String {
+    format!("{word}_{:016x}", rand::random::<u64>())
+}
+
+/// The hex digits of a key's id.
+pub(crate) fn id(key: &Key) -> String {
+    key.id().to_string()
+}
+
+/// A permit id, as an export writes it.
+pub(crate) fn hex(permit_id: PermitId) -> String {
+    format!("{:032x}", permit_id.get())
+}
