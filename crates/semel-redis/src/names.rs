@@ -83,6 +83,13 @@ impl Names {
         name
     }
 
+    /// What a tag's records share: its counter of versions, and what is due.
+    pub(crate) fn beside(&self, tag: Tag) -> [String; 2] {
+        let mut counter = self.start(tag);
+        counter.push_str(":v");
+        [counter, self.due(tag)]
+    }
+
     fn start(&self, tag: Tag) -> String {
         use std::fmt::Write;
         let mut name = String::with_capacity(self.prefix.len().saturating_add(80));

@@ -18,15 +18,16 @@ pub(crate) struct SwapRow {
     pub(crate) draft: Vec<u8>,
 }
 
-/// The command that swaps, all in one go.
-pub(crate) fn swap<'a>(rows: impl ExactSizeIterator<Item = &'a SwapRow> + Clone) -> Cmd {
+/// The command that swaps, all in one go; `beside` are the other keys that it writes, where they have to be named.
+pub(crate) fn swap<'a>(rows: impl ExactSizeIterator<Item = &'a SwapRow> + Clone, beside: &[String]) -> Cmd {
     let bytes: usize = rows.clone().map(|row| row.draft.len().saturating_add(row.key.len())).sum();
-    let arguments = rows.len().saturating_mul(4).saturating_add(3);
+    let arguments = rows.len().saturating_mul(4).saturating_add(5);
     let mut cmd = Cmd::with_capacity(arguments, bytes.saturating_add(rows.len().saturating_mul(24)));
-    cmd.arg("EVALSHA").arg(SWAP.get_hash()).arg(rows.len());
+    cmd.arg("EVALSHA").arg(SWAP.get_hash()).arg(rows.len().saturating_add(beside.len()));
     rows.clone().for_each(|row| {
         cmd.arg(&row.key);
     });
+    cmd.arg(beside);
     rows.for_each(|row| {
         cmd.arg(&row.expected).arg(&row.keep).arg(&row.draft);
     });

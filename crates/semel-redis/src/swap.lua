@@ -1,6 +1,7 @@
 -- Replaces records that are still at the version that the caller expects; decides nothing else.
 --
--- KEYS: the records, PREFIX:{TAG}:r:ID each.
+-- KEYS: the records, PREFIX:{TAG}:r:ID each. In a cluster, where they have one tag, also the tag's counter and its set of
+-- what is due: so that, while a slot is on its way to another server, nothing is written until all of them have arrived.
 -- ARGV, three for each record: the expected version as its eight bytes, empty where there must be none; how long to
 -- keep, in microseconds, empty for ever; the draft's bytes, which are stored and never looked into.
 --
@@ -10,7 +11,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local reply = { now }
 
-for i, key in ipairs(KEYS) do
+for i = 1, #ARGV / 3 do
+  local key = KEYS[i]
   local expected, keep, draft = ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
   local found = redis.call('GET', key)
   if (found and string.sub(found, 1, 8) or '') == expected then

@@ -30,10 +30,12 @@ pub(crate) async fn swap(inner: Arc<Inner>, batch: Vec<Swap>) -> Result<Answer<V
         return Ok(Answer { now, value: Vec::new() });
     }
     let rows = batch.iter().map(|swap| row_of(&inner, swap)).collect::<Result<Vec<_>>>()?;
-    let groups = groups(inner.servers.is_cluster(), batch.iter().map(Swap::id));
+    let is_cluster = inner.servers.is_cluster();
+    let groups = groups(is_cluster, batch.iter().map(Swap::id));
     let command = |(tag, at): &(Tag, Vec<usize>)| {
         let rows: Vec<_> = at.iter().filter_map(|at| rows.get(*at)).collect();
-        Command { tag: *tag, cmd: script::swap(rows.into_iter()) }
+        let beside = if is_cluster { inner.names.beside(*tag).to_vec() } else { Vec::new() };
+        Command { tag: *tag, cmd: script::swap(rows.into_iter(), &beside) }
     };
     let commands: Vec<_> = groups.iter().map(command).collect();
     drop(rows);
