@@ -24,6 +24,9 @@ const KEEP_MICROS_MAX: u64 = 1 << 52;
 /// The longest record: Redis holds half a gigabyte under one key.
 const DRAFT_BYTES_MAX: usize = 512 * 1_024 * 1_024 - 16;
 
+/// How many ids one command speaks of at most.
+const IDS_A_COMMAND: usize = 1_024;
+
 pub(crate) async fn swap(inner: Arc<Inner>, batch: Vec<Swap>) -> Result<Answer<Vec<SwapReply>>> {
     if batch.is_empty() {
         let (_, now) = inner.servers.send(&[], Purpose::Read).await?;
@@ -66,13 +69,15 @@ fn micros(span: Duration) -> Option<u64> {
     u64::try_from(span.as_micros()).ok().filter(|micros| *micros < KEEP_MICROS_MAX)
 }
 
-/// Which of the ids may be asked about in one command: all of them, or in a cluster those of one tag. Their order stays.
+/// Which of the ids may be asked about in one command: as many as keep the server busy for a few milliseconds only, and in
+/// a cluster those of one tag. The order of one id's asks stays.
 pub(crate) fn groups(
     is_cluster: bool,
     ids: impl ExactSizeIterator<Item = RecordId>,
 ) -> Vec<(Tag, Vec<usize>)> {
     if !is_cluster {
-        return vec![(Tag::FIRST, (0..ids.len()).collect())];
+        let all: Vec<_> = (0..ids.len()).collect();
+        return all.chunks(IDS_A_COMMAND).map(|some| (Tag::FIRST, some.to_vec())).collect();
     }
     let mut groups: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for (at, id) in ids.enumerate() {
@@ -165,11 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_split_by_tag_in_a_cluster_only() {
+    fn a_batch_is_split_by_tag_in_a_cluster_and_else_by_length() {
         let id = |first: u8| RecordId::from_bytes([first; 32]);
         let ids = [id(0xff), id(0), id(0xff), id(7)];
         let one = groups(false, ids.into_iter());
         assert_eq!(one, [(Tag::FIRST, vec![0, 1, 2, 3])]);
+        let many = groups(false, vec![id(1); IDS_A_COMMAND + 1].into_iter());
+        assert_eq!(many[1], (Tag::FIRST, vec![IDS_A_COMMAND]));
         let split = groups(true, ids.into_iter());
         assert_eq!(split, [(Tag::at(0), vec![1]), (Tag::at(0x070), vec![3]), (Tag::at(0xfff), vec![0, 2])]);
     }
