@@ -83,11 +83,16 @@ impl Names {
         name
     }
 
-    /// What a tag's records share: its counter of versions, and what is due.
-    pub(crate) fn beside(&self, tag: Tag) -> [String; 2] {
-        let mut counter = self.start(tag);
-        counter.push_str(":v");
-        [counter, self.due(tag)]
+    /// Where the last version is.
+    pub(crate) fn counter(&self) -> String {
+        format!("{}:v", self.prefix)
+    }
+
+    /// Where a cluster has the last version of a tag: a counter for all would lie on one server.
+    pub(crate) fn counter_of(&self, tag: Tag) -> String {
+        let mut name = self.start(tag);
+        name.push_str(":v");
+        name
     }
 
     fn start(&self, tag: Tag) -> String {

@@ -15,7 +15,7 @@ use crate::error::Trouble;
 use crate::names::Tag;
 use crate::reply::{self, Said};
 use crate::row;
-use crate::script::{self, SwapRow};
+use crate::script::{self, Span, SwapRow};
 use crate::store::Inner;
 
 /// The longest keep that is counted, about 140 years: a sum with a moment must stay exact on the server. Longer ones are
@@ -37,8 +37,12 @@ pub(crate) async fn swap(inner: Arc<Inner>, batch: Vec<Swap>) -> Result<Answer<V
     let groups = groups(is_cluster, batch.iter().map(Swap::id));
     let command = |(tag, at): &(Tag, Vec<usize>)| {
         let rows: Vec<_> = at.iter().filter_map(|at| rows.get(*at)).collect();
-        let beside = if is_cluster { inner.names.beside(*tag).to_vec() } else { Vec::new() };
-        Command { tag: *tag, cmd: script::swap(rows.into_iter(), &beside) }
+        let (counter, due) = if is_cluster {
+            (inner.names.counter_of(*tag), Some(inner.names.due(*tag)))
+        } else {
+            (inner.names.counter(), None)
+        };
+        Command { tag: *tag, cmd: script::swap(&counter, rows.into_iter(), due) }
     };
     let commands: Vec<_> = groups.iter().map(command).collect();
     drop(rows);
@@ -57,16 +61,22 @@ fn row_of(inner: &Inner, swap: &Swap) -> Result<SwapRow> {
         key: inner.names.record(&swap.id()),
         expected: row::expected(swap.expected),
         keep: match swap.keep {
-            Keep::For(span) => micros(span).map(|micros| micros.to_string()).unwrap_or_default(),
-            Keep::Forever => String::new(),
+            Keep::For(span) => self::span(span),
+            Keep::Forever => Span::default(),
         },
         draft,
     })
 }
 
-/// The span in microseconds; `None` if it is too long to be counted.
-fn micros(span: Duration) -> Option<u64> {
-    u64::try_from(span.as_micros()).ok().filter(|micros| *micros < KEEP_MICROS_MAX)
+/// The span in numbers; for ever if it is too long to be counted.
+fn span(span: Duration) -> Span {
+    match u64::try_from(span.as_micros()) {
+        Ok(micros) if micros < KEEP_MICROS_MAX => {
+            let millis = micros.div_ceil(1_000).saturating_add(1);
+            Span { micros: micros.to_string(), millis: millis.to_string() }
+        }
+        _ => Span::default(),
+    }
 }
 
 /// Which of the ids may be asked about in one command: as many as keep the server busy for a few milliseconds only, and in
@@ -164,9 +174,12 @@ mod tests {
 
     #[test]
     fn a_keep_that_cannot_be_counted_is_for_ever() {
-        assert_eq!(micros(Duration::from_secs(1)), Some(1_000_000));
-        assert_eq!(micros(Duration::from_micros(KEEP_MICROS_MAX)), None);
-        assert_eq!(micros(Duration::MAX), None);
+        let numbers =
+            |micros: &str, millis: &str| Span { micros: micros.to_owned(), millis: millis.to_owned() };
+        assert_eq!(span(Duration::ZERO), numbers("0", "1"));
+        assert_eq!(span(Duration::from_micros(1_000_001)), numbers("1000001", "1002"));
+        assert_eq!(span(Duration::from_micros(KEEP_MICROS_MAX)), Span::default());
+        assert_eq!(span(Duration::MAX), Span::default());
     }
 
     #[test]

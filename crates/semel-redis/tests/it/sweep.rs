@@ -71,6 +71,27 @@ async fn a_sweep_spares_what_was_rewritten_and_takes_what_was_not() {
     assert_eq!(load(&store, &lost.key).await.unwrap(), None);
 }
 
+#[tokio::test]
+async fn a_record_that_a_sweep_spared_is_swept_when_its_new_keep_is_over() {
+    let server = Redis::start(AppendFsync::EverySecond).unwrap();
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    let brief = put(&store, Keep::For(Duration::from_millis(200))).await;
+    let longer = write(&store, again(&brief, Keep::For(Duration::from_secs(2)))).await;
+    let forever = put(&store, Keep::For(Duration::from_millis(200))).await;
+    let forever = write(&store, again(&forever, Keep::Forever)).await;
+    pass(&store, Duration::from_millis(250)).await;
+    assert_eq!(sweep_all(store.clone(), 10).await, 0);
+    assert_eq!(load(&store, &longer.key).await.unwrap().as_ref(), Some(&*longer));
+    pass(&store, Duration::from_secs(2)).await;
+    assert_eq!(sweep_all(store.clone(), 10).await, 1);
+    assert_eq!(load(&store, &longer.key).await.unwrap(), None);
+    assert_eq!(load(&store, &forever.key).await.unwrap().as_ref(), Some(&*forever));
+    // A keep again, after one for ever.
+    write(&store, again(&forever, Keep::For(Duration::from_millis(1)))).await;
+    pass(&store, Duration::from_millis(5)).await;
+    assert_eq!(sweep_all(store.clone(), 10).await, 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sweepers_never_take_what_writers_keep_alive() {
     let server = Redis::start(AppendFsync::EverySecond).unwrap();
