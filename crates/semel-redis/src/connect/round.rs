@@ -1,7 +1,7 @@
 //! Commands on their way: to whoever is the master of their tag, all at the same time, until each is answered.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures_util::future::join_all;
 use redis::{Cmd, Value};
@@ -12,6 +12,9 @@ use super::map::Map;
 use crate::error::{Told, Trouble};
 use crate::names::Tag;
 use crate::reply;
+
+static TIME: LazyLock<Cmd> = LazyLock::new(|| redis::cmd("TIME"));
+static ASKING: LazyLock<Cmd> = LazyLock::new(|| redis::cmd("ASKING"));
 
 /// One command, and the tag whose master it is for.
 pub(crate) struct Command {
@@ -75,9 +78,7 @@ impl Round {
     /// Sends what is left to be answered, and says what went wrong.
     pub(super) async fn go(&mut self, map: &Map, commands: &[Command], purpose: Purpose) -> Vec<Problem> {
         let groups = self.groups(map, commands, purpose);
-        let time = redis::cmd("TIME");
-        let asking = redis::cmd("ASKING");
-        let sent = join_all(groups.iter().map(|group| group.ask(commands, purpose, &time, &asking))).await;
+        let sent = join_all(groups.iter().map(|group| group.ask(commands, purpose))).await;
         let mut problems: Vec<Problem> = Vec::new();
         let mut add = |node: &Arc<Node>, at: Vec<usize>, trouble: Trouble| {
             let trouble = if purpose == Purpose::Read { trouble.harmless() } else { trouble };
@@ -146,18 +147,12 @@ impl Round {
 
 impl Group {
     /// The answers, and the server's now if it is wanted: read behind all else, so it is not before what they speak of.
-    async fn ask(
-        &self,
-        commands: &[Command],
-        purpose: Purpose,
-        time: &Cmd,
-        asking: &Cmd,
-    ) -> Told<(Vec<Value>, Timestamp)> {
+    async fn ask(&self, commands: &[Command], purpose: Purpose) -> Told<(Vec<Value>, Timestamp)> {
         let ours = self.at.iter().filter_map(|at| commands.get(*at));
         let mut sent: Vec<&Cmd> = Vec::with_capacity(self.at.len().saturating_add(2));
-        sent.extend(self.asking.then_some(asking));
+        sent.extend(self.asking.then(|| &*ASKING));
         sent.extend(ours.map(|command| &command.cmd));
-        sent.extend((purpose == Purpose::Read).then_some(time));
+        sent.extend((purpose == Purpose::Read).then(|| &*TIME));
         let mut answers = self.node.ask(&sent).await?;
         let now = match purpose {
             Purpose::Read => reply::time(answers.pop().unwrap_or(Value::Nil))?,
