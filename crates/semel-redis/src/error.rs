@@ -30,6 +30,7 @@ pub(crate) struct Trouble {
     pub(crate) remedy: Remedy,
     kind: ErrorKind,
     what: String,
+    lacks_rights: bool,
 }
 
 /// Whether what was asked can have happened.
@@ -61,13 +62,25 @@ impl Trouble {
     /// Nobody was reached.
     pub(crate) fn unreached(address: &Address, error: &RedisError) -> Self {
         let what = format!("cannot connect to Redis at {address}: {error}");
-        Self { happened: Happened::Nothing, remedy: Remedy::Look, kind: ErrorKind::Unavailable, what }
+        Self {
+            happened: Happened::Nothing,
+            remedy: Remedy::Look,
+            kind: ErrorKind::Unavailable,
+            what,
+            lacks_rights: false,
+        }
     }
 
     /// The answer was lost after the question was sent.
     pub(crate) fn lost(address: &Address, error: &RedisError) -> Self {
         let what = format!("the reply of Redis at {address} was lost: {error}");
-        Self { happened: Happened::Unknown, remedy: Remedy::Reconnect, kind: ErrorKind::Unknown, what }
+        Self {
+            happened: Happened::Unknown,
+            remedy: Remedy::Reconnect,
+            kind: ErrorKind::Unknown,
+            what,
+            lacks_rights: false,
+        }
     }
 
     /// The server said no.
@@ -92,19 +105,33 @@ impl Trouble {
         };
         let details = error.details().unwrap_or_default();
         let what = format!("Redis at {address} said {} {details}", error.code());
-        Self { happened, remedy, kind, what }
+        // Within a script, older servers have no code for it.
+        let lacks_rights = error.code() == "NOPERM" || details.contains("can't run this command");
+        Self { happened, remedy, kind, what, lacks_rights }
     }
 
     /// The server said something that makes no sense.
     pub(crate) fn nonsense(what: &str) -> Self {
         let what = format!("Redis answered otherwise than it should: {what}");
-        Self { happened: Happened::Unknown, remedy: Remedy::None, kind: ErrorKind::Unknown, what }
+        Self {
+            happened: Happened::Unknown,
+            remedy: Remedy::None,
+            kind: ErrorKind::Unknown,
+            what,
+            lacks_rights: false,
+        }
     }
 
     /// There is nobody to ask.
     pub(crate) fn nobody(what: impl Into<String>) -> Self {
         let what = what.into();
-        Self { happened: Happened::Nothing, remedy: Remedy::Look, kind: ErrorKind::Unavailable, what }
+        Self {
+            happened: Happened::Nothing,
+            remedy: Remedy::Look,
+            kind: ErrorKind::Unavailable,
+            what,
+            lacks_rights: false,
+        }
     }
 
     /// The same trouble with something that changes nothing: whatever became of it, nothing happened.
@@ -125,6 +152,9 @@ impl Trouble {
 impl From<Trouble> for Error {
     fn from(trouble: Trouble) -> Self {
         let advice = match (trouble.happened, trouble.kind) {
+            (Happened::Unknown, _) if trouble.lacks_rights => {
+                "the script may have stopped half-way: give its user the rights that the store needs, then ask again"
+            }
             (Happened::Unknown, _) => "what was asked may or may not have happened: ask again",
             (Happened::Nothing, ErrorKind::Full) => {
                 "nothing happened: sweep, raise maxmemory, or shorten retention"

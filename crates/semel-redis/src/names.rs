@@ -83,6 +83,18 @@ impl Names {
         name
     }
 
+    /// Where the last version is.
+    pub(crate) fn counter(&self) -> String {
+        format!("{}:v", self.prefix)
+    }
+
+    /// Where a cluster has the last version of a tag: a counter for all would lie on one server.
+    pub(crate) fn counter_of(&self, tag: Tag) -> String {
+        let mut name = self.start(tag);
+        name.push_str(":v");
+        name
+    }
+
     fn start(&self, tag: Tag) -> String {
         use std::fmt::Write;
         let mut name = String::with_capacity(self.prefix.len().saturating_add(80));

@@ -1,7 +1,8 @@
-//! A record as Redis holds it: version and moment of its last write, eight bytes each, and the draft that was written.
+//! A record as Redis holds it: version and moment of its last write, until when it is kept, when the sweep looks at it,
+//! eight bytes each; and the draft that was written.
 //!
 //! Every write sends the whole draft, so whatever is open in it is stamped by that very write. The server need not look
-//! into a draft to stamp it: it keeps the two stamps beside it, and whoever reads puts them together.
+//! into a draft to stamp it: it keeps the stamps beside it, and whoever reads puts them together.
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub(crate) fn expected(version: Option<Version>) -> Vec<u8> {
 pub(crate) fn record(bytes: &[u8]) -> Result<Arc<Record>> {
     let (version, rest) = bytes.split_first_chunk().ok_or_else(cut_short)?;
     let (changed_at, rest) = rest.split_first_chunk().ok_or_else(cut_short)?;
+    let (_keep_until_and_due, rest) = rest.split_first_chunk::<16>().ok_or_else(cut_short)?;
     let draft = Draft::from_unstamped(codec::decode(rest)?);
     let version = Version::new(u64::from_be_bytes(*version));
     Ok(draft.stamp(version, Timestamp::from_micros(u64::from_be_bytes(*changed_at))))

@@ -1,34 +1,43 @@
 -- Replaces records that are still at the version that the caller expects; decides nothing else.
 --
--- KEYS: the records, PREFIX:{TAG}:r:ID each.
--- ARGV, three for each record: the expected version as its eight bytes, empty where there must be none; how long to
--- keep, in microseconds, empty for ever; the draft's bytes, which are stored and never looked into.
+-- KEYS: the counter of versions; then the records, PREFIX:{TAG}:r:ID each; in a cluster, where they have one tag, also the
+-- tag's set of what is due: so that, while a slot is on its way to another server, nothing is written until all have arrived.
+-- ARGV, four for each record: the expected version as its eight bytes, empty where there must be none; how long to keep, in
+-- microseconds, and how long in milliseconds until Redis may forget it, both empty for ever; the draft's bytes, which are
+-- stored and never looked into.
 --
 -- The answer: now, then for each record its new version, or what was found instead (nil if nothing was).
+
+local FOREVER = 9007199254740992
+-- How long after a record's keep its entry in the set may be due: within that, a write need not move the entry.
+local SLACK = 300000000
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local reply = { now }
+local version
 
-for i, key in ipairs(KEYS) do
-  local expected, keep, draft = ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
+for i = 1, #ARGV / 4 do
+  local key, at = KEYS[i + 1], 4 * i
   local found = redis.call('GET', key)
-  if (found and string.sub(found, 1, 8) or '') == expected then
-    -- The key ends with `:r:` and 64 digits; what is before them starts the names of the tag's other keys.
-    local tag, id = string.sub(key, 1, -68), string.sub(key, -64)
+  if (found and string.sub(found, 1, 8) or '') == ARGV[at - 3] then
     -- From the counter, so that versions grow also after the record is gone and if the clock is set back; and from the
     -- clock, so that they grow also if a failover lost the counter's last steps. Exact in doubles until the year 2255.
-    local version = math.max((tonumber(redis.call('GET', tag .. ':v')) or 0) + 1, now)
-    redis.call('SET', tag .. ':v', string.format('%.0f', version))
-    local value = struct.pack('>I8I8', version, now) .. draft
+    version = math.max((version or tonumber(redis.call('GET', KEYS[1])) or 0) + 1, now)
+    local keep, draft = ARGV[at - 2], ARGV[at]
+    local keep_until = keep == '' and FOREVER or now + keep
+    local due = found and struct.unpack('>I8', found, 25)
+    if not due or due > keep_until + SLACK then
+      due = keep_until
+      -- The key ends with `r:` and 64 digits.
+      local set, score = string.sub(key, 1, -67) .. 'due', keep == '' and '+inf' or string.format('%.0f', due)
+      redis.call('ZADD', set, score, string.sub(key, -64))
+    end
+    local value = struct.pack('>I8I8I8I8', version, now, keep_until, due) .. draft
     if keep == '' then
       redis.call('SET', key, value)
-      redis.call('ZADD', tag .. ':due', '+inf', id)
     else
-      local keep_until = now + keep
-      -- Rounded up: a record must not be gone before its keep is over.
-      redis.call('SET', key, value, 'PXAT', string.format('%.0f', math.ceil(keep_until / 1000)))
-      redis.call('ZADD', tag .. ':due', string.format('%.0f', keep_until), id)
+      redis.call('SET', key, value, 'PX', ARGV[at - 1])
     end
     reply[i + 1] = version
   else
@@ -36,4 +45,7 @@ for i, key in ipairs(KEYS) do
   end
 end
 
+if version then
+  redis.call('SET', KEYS[1], string.format('%.0f', version))
+end
 return reply

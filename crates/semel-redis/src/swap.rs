@@ -15,7 +15,7 @@ use crate::error::Trouble;
 use crate::names::Tag;
 use crate::reply::{self, Said};
 use crate::row;
-use crate::script::{self, SwapRow};
+use crate::script::{self, Span, SwapRow};
 use crate::store::Inner;
 
 /// The longest keep that is counted, about 140 years: a sum with a moment must stay exact on the server. Longer ones are
@@ -24,16 +24,25 @@ const KEEP_MICROS_MAX: u64 = 1 << 52;
 /// The longest record: Redis holds half a gigabyte under one key.
 const DRAFT_BYTES_MAX: usize = 512 * 1_024 * 1_024 - 16;
 
+/// How many ids one command speaks of at most.
+const IDS_A_COMMAND: usize = 1_024;
+
 pub(crate) async fn swap(inner: Arc<Inner>, batch: Vec<Swap>) -> Result<Answer<Vec<SwapReply>>> {
     if batch.is_empty() {
         let (_, now) = inner.servers.send(&[], Purpose::Read).await?;
         return Ok(Answer { now, value: Vec::new() });
     }
     let rows = batch.iter().map(|swap| row_of(&inner, swap)).collect::<Result<Vec<_>>>()?;
-    let groups = groups(inner.servers.is_cluster(), batch.iter().map(Swap::id));
+    let is_cluster = inner.servers.is_cluster();
+    let groups = groups(is_cluster, batch.iter().map(Swap::id));
     let command = |(tag, at): &(Tag, Vec<usize>)| {
         let rows: Vec<_> = at.iter().filter_map(|at| rows.get(*at)).collect();
-        Command { tag: *tag, cmd: script::swap(rows.into_iter()) }
+        let (counter, due) = if is_cluster {
+            (inner.names.counter_of(*tag), Some(inner.names.due(*tag)))
+        } else {
+            (inner.names.counter(), None)
+        };
+        Command { tag: *tag, cmd: script::swap(&counter, rows.into_iter(), due) }
     };
     let commands: Vec<_> = groups.iter().map(command).collect();
     drop(rows);
@@ -52,25 +61,33 @@ fn row_of(inner: &Inner, swap: &Swap) -> Result<SwapRow> {
         key: inner.names.record(&swap.id()),
         expected: row::expected(swap.expected),
         keep: match swap.keep {
-            Keep::For(span) => micros(span).map(|micros| micros.to_string()).unwrap_or_default(),
-            Keep::Forever => String::new(),
+            Keep::For(span) => self::span(span),
+            Keep::Forever => Span::default(),
         },
         draft,
     })
 }
 
-/// The span in microseconds; `None` if it is too long to be counted.
-fn micros(span: Duration) -> Option<u64> {
-    u64::try_from(span.as_micros()).ok().filter(|micros| *micros < KEEP_MICROS_MAX)
+/// The span in numbers; for ever if it is too long to be counted.
+fn span(span: Duration) -> Span {
+    match u64::try_from(span.as_micros()) {
+        Ok(micros) if micros < KEEP_MICROS_MAX => {
+            let millis = micros.div_ceil(1_000).saturating_add(1);
+            Span { micros: micros.to_string(), millis: millis.to_string() }
+        }
+        _ => Span::default(),
+    }
 }
 
-/// Which of the ids may be asked about in one command: all of them, or in a cluster those of one tag. Their order stays.
+/// Which of the ids may be asked about in one command: as many as keep the server busy for a few milliseconds only, and in
+/// a cluster those of one tag. The order of one id's asks stays.
 pub(crate) fn groups(
     is_cluster: bool,
     ids: impl ExactSizeIterator<Item = RecordId>,
 ) -> Vec<(Tag, Vec<usize>)> {
     if !is_cluster {
-        return vec![(Tag::FIRST, (0..ids.len()).collect())];
+        let all: Vec<_> = (0..ids.len()).collect();
+        return all.chunks(IDS_A_COMMAND).map(|some| (Tag::FIRST, some.to_vec())).collect();
     }
     let mut groups: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for (at, id) in ids.enumerate() {
@@ -157,17 +174,22 @@ mod tests {
 
     #[test]
     fn a_keep_that_cannot_be_counted_is_for_ever() {
-        assert_eq!(micros(Duration::from_secs(1)), Some(1_000_000));
-        assert_eq!(micros(Duration::from_micros(KEEP_MICROS_MAX)), None);
-        assert_eq!(micros(Duration::MAX), None);
+        let numbers =
+            |micros: &str, millis: &str| Span { micros: micros.to_owned(), millis: millis.to_owned() };
+        assert_eq!(span(Duration::ZERO), numbers("0", "1"));
+        assert_eq!(span(Duration::from_micros(1_000_001)), numbers("1000001", "1002"));
+        assert_eq!(span(Duration::from_micros(KEEP_MICROS_MAX)), Span::default());
+        assert_eq!(span(Duration::MAX), Span::default());
     }
 
     #[test]
-    fn a_batch_is_split_by_tag_in_a_cluster_only() {
+    fn a_batch_is_split_by_tag_in_a_cluster_and_else_by_length() {
         let id = |first: u8| RecordId::from_bytes([first; 32]);
         let ids = [id(0xff), id(0), id(0xff), id(7)];
         let one = groups(false, ids.into_iter());
         assert_eq!(one, [(Tag::FIRST, vec![0, 1, 2, 3])]);
+        let many = groups(false, vec![id(1); IDS_A_COMMAND + 1].into_iter());
+        assert_eq!(many[1], (Tag::FIRST, vec![IDS_A_COMMAND]));
         let split = groups(true, ids.into_iter());
         assert_eq!(split, [(Tag::at(0), vec![1]), (Tag::at(0x070), vec![3]), (Tag::at(0xfff), vec![0, 2])]);
     }

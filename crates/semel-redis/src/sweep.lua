@@ -1,28 +1,35 @@
--- Removes records that are past their keep, and none that is not: it finds and removes them in one go, so a record that
--- was rewritten a moment ago is judged by its new keep.
+-- Removes records that are past their keep, and none that is not: it finds, judges and removes them in one go, so a record
+-- that was rewritten a moment ago is judged by its new keep.
 --
--- KEYS: the sorted sets of what is due, PREFIX:{TAG}:due each. ARGV: how many records at most.
+-- KEYS: the sorted sets of what is due, PREFIX:{TAG}:due each. ARGV: how many records to look at, at most.
 --
--- The answer: now, how many were removed, and how many of the sets hold nothing more that is past its keep.
+-- The answer: now, how many were removed, and how many of the sets hold nothing more that is due.
 
+local FOREVER = 9007199254740992
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local removed, left = 0, tonumber(ARGV[1])
 
-for i, due in ipairs(KEYS) do
-  local ids = redis.call('ZRANGEBYSCORE', due, '-inf', string.format('%.0f', now), 'LIMIT', 0, left)
-  if #ids > 0 then
-    local records = {}
-    for at, id in ipairs(ids) do
-      records[at] = string.sub(due, 1, -4) .. 'r:' .. id
+for i, set in ipairs(KEYS) do
+  local ids = redis.call('ZRANGEBYSCORE', set, '-inf', string.format('%.0f', now), 'LIMIT', 0, left)
+  for _, id in ipairs(ids) do
+    local key = string.sub(set, 1, -4) .. 'r:' .. id
+    local found = redis.call('GETRANGE', key, 16, 23)
+    local keep_until = found ~= '' and struct.unpack('>I8', found) or 0
+    if keep_until <= now then
+      -- Most are gone by themselves already; what is counted is what is forgotten for good.
+      redis.call('UNLINK', key)
+      redis.call('ZREM', set, id)
+      removed = removed + 1
+    else
+      -- A later write kept it for longer, and left it to the sweep to say so here.
+      redis.call('ZADD', set, keep_until == FOREVER and '+inf' or string.format('%.0f', keep_until), id)
+      redis.call('SETRANGE', key, 24, found)
     end
-    -- Most are gone by themselves already; what is counted is what is forgotten for good.
-    redis.call('UNLINK', unpack(records))
-    redis.call('ZREM', due, unpack(ids))
-    removed, left = removed + #ids, left - #ids
-    if left == 0 then
-      return { now, removed, i - 1 }
-    end
+  end
+  left = left - #ids
+  if left == 0 then
+    return { now, removed, i - 1 }
   end
 end
 

@@ -16,7 +16,7 @@ use crate::store::Inner;
 
 /// How many tags are looked at in one go.
 const TAGS_A_GO: usize = 512;
-/// How many records one call of the script removes at most: a fraction of a millisecond.
+/// How many records one call of the script looks at: a fraction of a millisecond.
 const RECORDS_A_CALL: usize = 128;
 
 pub(crate) async fn sweep(inner: Arc<Inner>, limit: usize) -> Result<Answer<Swept>> {

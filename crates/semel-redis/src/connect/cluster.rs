@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::select_ok;
 use redis::Value;
 
 use super::Node;
@@ -18,21 +19,20 @@ struct Range {
     master: Address,
 }
 
-/// The map, by the first of these servers that answers. `node` finds or makes the one with an address.
+/// The map, by the first of these servers to answer: one that hangs must not keep the others waiting. `node` finds or makes
+/// the one with an address.
 pub(super) async fn map(known: &[Arc<Node>], node: impl Fn(&Address) -> Arc<Node>) -> Told<Map> {
-    let mut trouble = Trouble::nobody("there are no servers; name some in the URL");
+    if known.is_empty() {
+        return Err(Trouble::nobody("there are no servers; name some in the URL"));
+    }
     let mut command = redis::cmd("CLUSTER");
     command.arg("SLOTS");
-    for asked in known {
-        match asked.ask_one(&command).await {
-            Ok(answer) => match owners(&ranges(answer, &asked.address)?, &node) {
-                Some(map) => return Ok(map),
-                None => trouble = Trouble::nobody("the cluster does not cover all slots; mend it"),
-            },
-            Err(error) => trouble = error.harmless(),
-        }
-    }
-    Err(trouble)
+    let ask = |asked: &Arc<Node>| {
+        let (asked, command) = (Arc::clone(asked), &command);
+        Box::pin(async move { ranges(asked.ask_one(command).await?, &asked.address) })
+    };
+    let (ranges, _) = select_ok(known.iter().map(ask)).await.map_err(Trouble::harmless)?;
+    owners(&ranges, node).ok_or_else(|| Trouble::nobody("the cluster does not cover all slots; mend it"))
 }
 
 /// The ranges in an answer to CLUSTER SLOTS.

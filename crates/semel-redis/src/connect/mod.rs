@@ -8,8 +8,10 @@ mod cluster;
 mod lane;
 mod map;
 mod node;
+mod round;
 mod sentinel;
 mod servers;
 
 pub(crate) use node::Node;
-pub(crate) use servers::{Command, Purpose, Servers};
+pub(crate) use round::{Command, Purpose};
+pub(crate) use servers::Servers;
