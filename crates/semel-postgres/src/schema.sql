@@ -40,26 +40,14 @@ CREATE TABLE semel_records (
     details              text,                  -- JSON
 
     CONSTRAINT semel_records_id PRIMARY KEY (id),
-    CONSTRAINT semel_records_sizes CHECK (
-        octet_length(id) = 32 AND version > 0 AND attempt > 0 AND octet_length(fingerprint) = 32),
-    CONSTRAINT semel_records_lapse CHECK (lapse IN ('rerun', 'hold')),
-    -- A running record has a lease, a done one an outcome; never both.
+    -- A running record has a lease, a done one an outcome; never both. In few words: the server reads them anew for
+    -- every statement.
     CONSTRAINT semel_records_state CHECK (CASE state
-        WHEN 'running' THEN
-            num_nulls(permit_id, fence, owner, leased_at, lease) = 0
-            AND num_nonnulls(reason, outcome_kind, outcome, primary_reference, secondary_reference, details) = 0
-        WHEN 'done' THEN
-            num_nulls(permit_id, fence, outcome_kind, outcome) = 0
-            AND num_nonnulls(owner, leased_at, lease, reason, steps) = 0
-        WHEN 'released' THEN
-            reason IS NOT NULL
-            AND num_nonnulls(permit_id, fence, owner, leased_at, lease, outcome_kind, outcome, primary_reference,
-                             secondary_reference, details) = 0
-        WHEN 'held' THEN
-            reason IS NOT NULL
-            AND num_nonnulls(permit_id, fence, owner, leased_at, lease, outcome_kind, outcome, primary_reference,
-                             secondary_reference, details) = 0
-        ELSE false END)
+        WHEN 'running' THEN num_nonnulls(permit_id, lease) = 2 AND num_nonnulls(reason, outcome) = 0
+        WHEN 'done' THEN num_nonnulls(permit_id, outcome) = 2 AND num_nonnulls(reason, lease) = 0
+        ELSE state IN ('released', 'held') AND num_nonnulls(permit_id, lease, outcome) = 0 AND reason IS NOT NULL
+        END),
+    CONSTRAINT semel_records_lapse CHECK (lapse IN ('rerun', 'hold'))
 );
 
 -- What a sweep looks for.

@@ -12,7 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::config::Config;
 use crate::error::{Sent, error, invalid};
-use crate::statement::{NOW, SWEEP, insert_one, load, parameter_types, swap_batch, update_one};
+use crate::statement::{MOMENT, SWEEP, insert_one, load, parameter_types, swap_batch, update_one};
 use crate::{check, schema};
 
 /// A session is semel's alone, so it may be told how to behave.
@@ -63,7 +63,7 @@ impl Statements {
             client.prepare(&swaps),
             client.prepare(&loads),
             client.prepare(SWEEP),
-            client.prepare(NOW),
+            client.prepare(MOMENT),
         )?;
         Ok(Self { insert_one, update_one, swap_batch, load, sweep, now })
     }

@@ -9,13 +9,14 @@ use crate::row::{ASKED, shown};
 /// Where processes hear of records that settled.
 pub(crate) const CHANNEL: &str = "semel_settled";
 
-/// One moment for a whole statement, and whether anybody waits anywhere.
-const MOMENT: &str = "clock_timestamp() AS now, \
-     EXISTS (SELECT FROM semel_waiters WHERE until > clock_timestamp()) AS awaited";
+/// The moment of a statement, the same wherever it says so: when the server got it. That is before its snapshot, so what
+/// it finds may be a little younger; whoever reads an answer takes the later of the two.
+pub(crate) const NOW: &str = "statement_timestamp()";
 
 /// Wakes whoever waits for a record that settled. Only if somebody does: every commit that notifies waits for all
 /// others that do.
-const TOLD: &str = "CASE WHEN awaited AND state <> 'running' \
+const TOLD: &str = "CASE WHEN state <> 'running' \
+     AND (SELECT EXISTS (SELECT FROM semel_waiters WHERE until > statement_timestamp())) \
      THEN pg_notify('semel_settled', encode(id, 'hex'))::text END";
 
 /// Any number of swaps, each on its own: a record that is absent is inserted, one at the expected version is replaced,
@@ -36,25 +37,21 @@ pub(crate) fn swap_batch() -> String {
     let names: Vec<_> = ASKED.iter().map(|(column, _)| *column).collect();
     let from = |column: &str| format!("a.{column}");
     format!(
-        "WITH moment AS MATERIALIZED (SELECT {moment}), \
-         asked AS MATERIALIZED (\
+        "WITH asked AS MATERIALIZED (\
              SELECT a.*, found.version AS found, \
                     CASE WHEN found.version IS DISTINCT FROM a.expected AND found.version IS NOT NULL THEN {row} END AS shown \
              FROM unnest({arrays}) AS a({names}) LEFT JOIN semel_records found ON found.id = a.id), \
          inserted AS (\
              INSERT INTO semel_records ({columns}) SELECT {inserted} \
              FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected IS NULL AND found IS NULL) a \
-             CROSS JOIN moment \
              ON CONFLICT (id) DO NOTHING RETURNING id, version, state), \
          updated AS (\
              UPDATE semel_records r SET {updated} \
-             FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected = found) a CROSS JOIN moment \
+             FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected = found) a \
              WHERE r.id = a.id AND r.version = a.expected RETURNING r.id, r.version, r.state) \
-         SELECT id, version, now, NULL::record, {told} FROM inserted CROSS JOIN moment \
-         UNION ALL SELECT id, version, now, NULL, {told} FROM updated CROSS JOIN moment \
-         UNION ALL SELECT id, NULL, now, shown, NULL FROM asked CROSS JOIN moment WHERE expected IS DISTINCT FROM found",
-        moment = MOMENT,
-        told = TOLD,
+         SELECT id, version, {NOW}, NULL::record, {TOLD} FROM inserted \
+         UNION ALL SELECT id, version, {NOW}, NULL, {TOLD} FROM updated \
+         UNION ALL SELECT id, NULL, {NOW}, shown, NULL FROM asked WHERE expected IS DISTINCT FROM found",
         row = shown("found"),
         arrays = arrays.join(", "),
         names = names.join(", "),
@@ -67,16 +64,13 @@ pub(crate) fn swap_batch() -> String {
 /// One swap of an absent record, with a plain parameter a column of [`ASKED`]; answered like [`swap_batch`].
 pub(crate) fn insert_one() -> String {
     format!(
-        "WITH moment AS MATERIALIZED (SELECT {moment}), \
-         won AS (\
+        "WITH won AS (\
              INSERT INTO semel_records ({columns}) SELECT {inserted} \
-             FROM (SELECT *, nextval('semel_version') AS next FROM moment \
-                   WHERE NOT EXISTS (SELECT FROM semel_records WHERE id = $1)) moment \
+             FROM (SELECT nextval('semel_version') AS next \
+                   WHERE NOT EXISTS (SELECT FROM semel_records WHERE id = $1)) a \
              ON CONFLICT (id) DO NOTHING RETURNING id, version, state) \
-         SELECT id, version, now, NULL::record, {told} FROM won CROSS JOIN moment \
-         UNION ALL SELECT id, NULL, now, {row}, NULL FROM semel_records r CROSS JOIN moment WHERE id = $1",
-        moment = MOMENT,
-        told = TOLD,
+         SELECT id, version, {NOW}, NULL::record, {TOLD} FROM won \
+         UNION ALL SELECT id, NULL, {NOW}, {row}, NULL FROM semel_records r WHERE id = $1",
         columns = columns().collect::<Vec<_>>().join(", "),
         inserted = columns().map(|column| written(column, parameter)).collect::<Vec<_>>().join(", "),
         row = shown("r"),
@@ -86,17 +80,13 @@ pub(crate) fn insert_one() -> String {
 /// One swap of a record at a version, likewise.
 pub(crate) fn update_one() -> String {
     format!(
-        "WITH moment AS MATERIALIZED (SELECT {moment}), \
-         won AS (\
-             UPDATE semel_records r SET {updated} \
-             FROM (SELECT *, nextval('semel_version') AS next FROM moment) moment \
+        "WITH won AS (\
+             UPDATE semel_records r SET {updated} FROM (SELECT nextval('semel_version') AS next) a \
              WHERE r.id = $1 AND r.version = $2 RETURNING r.id, r.version, r.state) \
-         SELECT id, version, now, NULL::record, {told} FROM won CROSS JOIN moment \
-         UNION ALL SELECT a.id, NULL, now, CASE WHEN r.id IS NOT NULL THEN {row} END, NULL \
-         FROM (SELECT $1::bytea AS id, now FROM moment) a LEFT JOIN semel_records r ON r.id = a.id \
+         SELECT id, version, {NOW}, NULL::record, {TOLD} FROM won \
+         UNION ALL SELECT a.id, NULL, {NOW}, CASE WHEN r.id IS NOT NULL THEN {row} END, NULL \
+         FROM (SELECT $1::bytea AS id) a LEFT JOIN semel_records r ON r.id = a.id \
          WHERE r.version IS DISTINCT FROM $2",
-        moment = MOMENT,
-        told = TOLD,
         updated = changes(parameter),
         row = shown("r"),
     )
@@ -140,56 +130,54 @@ fn written(column: &str, from: impl Fn(&str) -> String) -> String {
     let asked = from(column);
     match column {
         "version" => "next".into(),
-        "changed_at" => "now".into(),
-        "keep_until" => format!("now + {}", from("keep")),
-        "first_seen_at" | "since" => format!("coalesce({asked}, now)"),
-        "leased_at" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, now) END", from("lease")),
+        "changed_at" => NOW.into(),
+        "keep_until" => format!("{NOW} + {}", from("keep")),
+        "first_seen_at" | "since" => format!("coalesce({asked}, {NOW})"),
+        "leased_at" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, {NOW}) END", from("lease")),
         "fence" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, next) END", from("permit_id")),
         "scope" => format!("string_to_array({asked}, chr(31))"),
         _ => asked,
     }
 }
 
-/// The moment alone.
-pub(crate) const NOW: &str = "SELECT clock_timestamp()";
-
 /// One row, answered like a swap that lost.
 pub(crate) fn look() -> String {
     format!(
-        "SELECT a.id, NULL::bigint, clock_timestamp(), CASE WHEN r.id IS NOT NULL THEN {} END \
+        "SELECT a.id, NULL::bigint, {NOW}, CASE WHEN r.id IS NOT NULL THEN {} END \
          FROM (SELECT $1::bytea AS id) a LEFT JOIN semel_records r ON r.id = a.id",
         shown("r")
     )
 }
 
+/// The moment alone.
+pub(crate) const MOMENT: &str = "SELECT statement_timestamp()";
+
 /// The rows of some ids, if there are any: place, now, row.
 pub(crate) fn load() -> String {
     format!(
-        "WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now) \
-         SELECT a.place, moment.now, CASE WHEN r.id IS NOT NULL THEN {} END \
-         FROM unnest($1::bytea[]) WITH ORDINALITY AS a(id, place) CROSS JOIN moment LEFT JOIN semel_records r ON r.id = a.id",
+        "SELECT a.place, {NOW}, CASE WHEN r.id IS NOT NULL THEN {} END \
+         FROM unnest($1::bytea[]) WITH ORDINALITY AS a(id, place) LEFT JOIN semel_records r ON r.id = a.id",
         shown("r")
     )
 }
 
 /// Removes what is past its keep: now, how many. Rows that others hold are left to them, so any number of processes
 /// may sweep.
-pub(crate) const SWEEP: &str = "WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now), \
-     due AS MATERIALIZED (\
-         SELECT id FROM semel_records WHERE keep_until <= (SELECT now FROM moment) \
+pub(crate) const SWEEP: &str = "WITH due AS MATERIALIZED (\
+         SELECT id FROM semel_records WHERE keep_until <= statement_timestamp() \
          ORDER BY keep_until LIMIT $1 FOR UPDATE SKIP LOCKED), \
      gone AS (DELETE FROM semel_records r USING due WHERE r.id = due.id RETURNING 1) \
-     SELECT now, (SELECT count(*) FROM gone) FROM moment";
+     SELECT statement_timestamp(), (SELECT count(*) FROM gone)";
 
 /// A page in the order of ids: now, the id where looking ended (null: at the end), row (null if none is to be shown).
 /// Parameters: after, how many to look at, how many to show, then what [`scan_conditions`] says.
 pub(crate) fn scan(scan: &Scan) -> String {
     format!(
-        "WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now, \
+        "WITH look AS MATERIALIZED (SELECT \
              (SELECT id FROM semel_records WHERE id > $1 {narrowed} ORDER BY id OFFSET $2 LIMIT 1) AS edge) \
-         SELECT moment.now, moment.edge, r.shown FROM moment LEFT JOIN LATERAL (\
+         SELECT {NOW}, look.edge, r.shown FROM look LEFT JOIN LATERAL (\
              SELECT {shown} AS shown FROM semel_records r \
-             WHERE id > $1 {narrowed} AND (moment.edge IS NULL OR id <= moment.edge) AND {conditions} \
+             WHERE id > $1 {narrowed} AND (look.edge IS NULL OR id <= look.edge) AND {conditions} \
              ORDER BY id LIMIT $3) r ON true",
         narrowed = narrowed(scan),
         shown = shown("r"),

@@ -152,7 +152,8 @@ impl Lanes {
                 *slot = found;
             }
         }
-        Ok(Answer { now: moment(rows.first(), 1)?, value })
+        let now = no_earlier(moment(rows.first(), 1)?, value.iter().flatten());
+        Ok(Answer { now, value })
     }
 
     async fn sweep(&self, limit: usize) -> Result<Answer<Swept>> {
@@ -199,7 +200,8 @@ impl Lanes {
         // A full page ends at its last record; one that looked far enough, where it stopped looking.
         let is_full = records.len() >= scan.limit;
         let next = if is_full { records.last().map(|record: &Record| record.key.id()) } else { edge };
-        Ok(Answer { now: moment(rows.first(), 0)?, value: Page { records, next } })
+        let now = no_earlier(moment(rows.first(), 0)?, &records);
+        Ok(Answer { now, value: Page { records, next } })
     }
 }
 
@@ -239,6 +241,12 @@ pub(crate) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, colum
         Error::new(ErrorKind::Corrupt, "an answer of the server has another shape than was asked for")
             .caused_by(failed)
     })
+}
+
+/// A moment that is not before anything that was found: somebody may have written after the statement came and before it
+/// looked.
+fn no_earlier<'a>(now: Timestamp, found: impl IntoIterator<Item = &'a Record>) -> Timestamp {
+    found.into_iter().map(|record| record.changed_at).fold(now, Timestamp::max)
 }
 
 fn moment(row: Option<&Row>, column: usize) -> Result<Timestamp> {

@@ -38,11 +38,13 @@ impl Told {
     pub(crate) fn new(id: &[u8], version: Option<u64>, now: Timestamp, shown: Option<&[u8]>) -> Result<Self> {
         let id =
             id.try_into().map(RecordId::from_bytes).map_err(|_| corrupt("its id is not 32 bytes long"))?;
-        let what = match version {
-            Some(version) => What::Won(Version::new(version)),
-            None => What::Lost(shown.map(row::record).transpose()?.map(Arc::new)),
+        let Some(version) = version else {
+            let found = shown.map(row::record).transpose()?.map(Arc::new);
+            // Somebody may have written after this statement came and before it looked.
+            let now = found.as_ref().map_or(now, |record| now.max(record.changed_at));
+            return Ok(Self { id, now, what: What::Lost(found) });
         };
-        Ok(Self { id, now, what })
+        Ok(Self { id, now, what: What::Won(Version::new(version)) })
     }
 
     pub(crate) fn reply(self, swap: Swap) -> SwapReply {
