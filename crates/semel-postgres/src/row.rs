@@ -29,7 +29,7 @@ pub(crate) const ASKED: [(&str, &str); ASKED_COUNT] = [
     ("name", "text"),
     ("state", "text"),
     ("attempt", "integer"),
-    ("pardoned", "integer"),
+    ("pardoned", "bigint"),
     ("lapse", "text"),
     ("retention", "interval"),
     ("fingerprint", "bytea"),
@@ -71,15 +71,15 @@ pub(crate) fn values(swap: &Swap) -> [Value<'_>; ASKED_COUNT] {
         Value::Text(Some(Cow::Borrowed(key.name()))),
         Value::Text(Some(Cow::Borrowed(record.state.word().as_str()))),
         Value::Small(record.attempt),
-        Value::Small(record.pardoned),
+        counted(record.pardoned.into()),
         Value::Text(Some(Cow::Borrowed(lapse_word(record.lapse)))),
         Value::Span(Some(record.retention)),
         Value::Bytes(record.fingerprint.map(|print| Cow::Owned(print.as_bytes().to_vec()))),
         Value::Moment(set(record.first_seen_at)),
         text(record.first_event.as_deref()),
-        Value::Number(Some(record.mismatches.count)),
+        counted(record.mismatches.count),
         Value::Bytes(mismatched(&record.mismatches)),
-        Value::Number(Some(record.duplicates.count)),
+        counted(record.duplicates.count),
         Value::Moment(record.duplicates.last_seen_at),
         Value::Uuid(parts.permit_id.map(PermitId::get)),
         Value::Number(parts.fence.map(Version::get).filter(|fence| *fence > 0)),
@@ -137,6 +137,11 @@ impl<'a> Parts<'a> {
 
 fn text(text: Option<&str>) -> Value<'_> {
     Value::Text(text.map(escaped))
+}
+
+/// A count; none is null, which costs nothing on its way, and the server makes it a zero again.
+fn counted(count: u64) -> Value<'static> {
+    Value::Number(Some(count).filter(|count| *count > 0))
 }
 
 /// A moment, unless it is left open.
@@ -203,7 +208,8 @@ pub(crate) fn record(row: &[u8]) -> Result<Record> {
     let (version, changed_at) = (Version::new(fields.number()?), fields.moment()?);
     let key = key(&mut fields)?;
     let state = word(fields.text()?)?;
-    let (attempt, pardoned) = (fields.small()?, fields.small()?);
+    let attempt = fields.small()?;
+    let pardoned = u32::try_from(fields.number()?).map_err(|_| corrupt("a number is too large"))?;
     let lapse = lapse(fields.text()?)?;
     let retention = fields.span()?;
     let fingerprint = fields.optional(Fields::bytes)?.map(fingerprint).transpose()?;

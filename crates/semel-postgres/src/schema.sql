@@ -9,6 +9,7 @@ CREATE TABLE semel_records (
     version              bigint      NOT NULL,
     fence                bigint,                -- the version of the write that granted the run
     mismatches           bigint      NOT NULL,  -- requests with this key and another fingerprint
+    pardoned             bigint      NOT NULL,  -- attempts that no longer count against the bound
     duplicates           bigint      NOT NULL,  -- claims that were answered without a run
     first_seen_at        timestamptz NOT NULL,
     changed_at           timestamptz NOT NULL,
@@ -20,7 +21,6 @@ CREATE TABLE semel_records (
     lease                interval,
     retention            interval    NOT NULL,
     attempt              integer     NOT NULL,
-    pardoned             integer     NOT NULL,  -- attempts that no longer count against the bound
     id                   bytea       NOT NULL,  -- SHA-256 over the length-prefixed parts of the key
     scope                text[]      NOT NULL,
     operation            text        NOT NULL,
@@ -42,11 +42,10 @@ CREATE TABLE semel_records (
     CONSTRAINT semel_records_id PRIMARY KEY (id),
     -- A running record has a lease, a done one an outcome; never both. In few words: the server reads them anew for
     -- every statement.
-    CONSTRAINT semel_records_state CHECK (CASE state
-        WHEN 'running' THEN num_nonnulls(permit_id, lease) = 2 AND num_nonnulls(reason, outcome) = 0
-        WHEN 'done' THEN num_nonnulls(permit_id, outcome) = 2 AND num_nonnulls(reason, lease) = 0
-        ELSE state IN ('released', 'held') AND num_nonnulls(permit_id, lease, outcome) = 0 AND reason IS NOT NULL
-        END),
+    CONSTRAINT semel_records_state CHECK (
+        num_nonnulls(lease, outcome, reason) = 1
+        AND CASE WHEN lease IS NOT NULL THEN state = 'running' WHEN outcome IS NOT NULL THEN state = 'done'
+            ELSE state IN ('released', 'held') END),
     CONSTRAINT semel_records_lapse CHECK (lapse IN ('rerun', 'hold'))
 );
 

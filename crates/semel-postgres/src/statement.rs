@@ -61,16 +61,17 @@ pub(crate) fn swap_batch() -> String {
     )
 }
 
-/// One swap of an absent record, with a plain parameter a column of [`ASKED`]; answered like [`swap_batch`].
+/// One swap of an absent record, with a plain parameter a column of [`ASKED`]; answered like [`swap_batch`]. It wakes
+/// nobody: nobody waits for a record that was not there.
 pub(crate) fn insert_one() -> String {
     format!(
         "WITH won AS (\
              INSERT INTO semel_records ({columns}) SELECT {inserted} \
              FROM (SELECT nextval('semel_version') AS next \
                    WHERE NOT EXISTS (SELECT FROM semel_records WHERE id = $1)) a \
-             ON CONFLICT (id) DO NOTHING RETURNING id, version, state) \
-         SELECT id, version, {NOW}, NULL::record, {TOLD} FROM won \
-         UNION ALL SELECT id, NULL, {NOW}, {row}, NULL FROM semel_records r WHERE id = $1",
+             ON CONFLICT (id) DO NOTHING RETURNING id, version) \
+         SELECT id, version, {NOW}, NULL::record FROM won \
+         UNION ALL SELECT id, NULL, {NOW}, {row} FROM semel_records r WHERE id = $1",
         columns = columns().collect::<Vec<_>>().join(", "),
         inserted = columns().map(|column| written(column, parameter)).collect::<Vec<_>>().join(", "),
         row = shown("r"),
@@ -135,6 +136,7 @@ fn written(column: &str, from: impl Fn(&str) -> String) -> String {
         "first_seen_at" | "since" => format!("coalesce({asked}, {NOW})"),
         "leased_at" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, {NOW}) END", from("lease")),
         "fence" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, next) END", from("permit_id")),
+        "pardoned" | "mismatches" | "duplicates" => format!("coalesce({asked}, 0)"),
         "scope" => format!("string_to_array({asked}, chr(31))"),
         _ => asked,
     }

@@ -78,11 +78,13 @@ impl ToSql for Value<'_> {
     to_sql_checked!();
 }
 
-/// The values of one column for a whole batch: an array, written as it goes.
+/// The values of one column for a whole batch: an array, written as it goes. One in which everything is null is sent
+/// empty: the server fills up short arrays with nulls, and most batches leave many columns so.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
     values: BytesMut,
     count: i32,
+    is_set: bool,
 }
 
 impl Column {
@@ -90,6 +92,7 @@ impl Column {
         let start = self.values.len();
         self.values.put_i32(-1);
         if let IsNull::No = value.write(&mut self.values) {
+            self.is_set = true;
             let length = self.values.len().saturating_sub(start).saturating_sub(4);
             let length = i32::try_from(length).unwrap_or(i32::MAX);
             if let Some(field) = self.values.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
@@ -109,9 +112,12 @@ impl ToSql for Column {
         let tokio_postgres::types::Kind::Array(member) = kind.kind() else {
             return Err("a column of values is an array".into());
         };
-        out.put_i32(1);
-        out.put_i32(1);
+        out.put_i32(i32::from(self.is_set));
+        out.put_i32(i32::from(self.is_set));
         out.put_u32(member.oid());
+        if !self.is_set {
+            return Ok(IsNull::No);
+        }
         out.put_i32(self.count);
         out.put_i32(1);
         out.put_slice(&self.values);
