@@ -1,0 +1,71 @@
+//! Which master of a cluster has which slots, asked of any of its servers.
+
+use std::sync::Arc;
+
+use redis::Value;
+
+use super::Node;
+use super::map::Map;
+use crate::config::Address;
+use crate::error::{Told, Trouble};
+use crate::names::Tag;
+use crate::reply;
+
+/// Some slots, from the first to the last, and their master.
+struct Range {
+    first: u16,
+    last: u16,
+    master: Address,
+}
+
+/// The map, by the first of these servers that answers. `node` finds or makes the one with an address.
+pub(super) async fn map(known: &[Arc<Node>], node: impl Fn(&Address) -> Arc<Node>) -> Told<Map> {
+    let mut trouble = Trouble::nobody("there are no servers; name some in the URL");
+    let mut command = redis::cmd("CLUSTER");
+    command.arg("SLOTS");
+    for asked in known {
+        match asked.ask_one(&command).await {
+            Ok(answer) => match owners(&ranges(answer, &asked.address)?, &node) {
+                Some(map) => return Ok(map),
+                None => trouble = Trouble::nobody("the cluster does not cover all slots; mend it"),
+            },
+            Err(error) => trouble = error.harmless(),
+        }
+    }
+    Err(trouble)
+}
+
+/// The ranges in an answer to CLUSTER SLOTS.
+fn ranges(answer: Value, asked: &Address) -> Told<Vec<Range>> {
+    let nonsense = || Trouble::nonsense("CLUSTER SLOTS");
+    let parts_of = |value: Option<Value>| reply::list(value.unwrap_or(Value::Nil), "CLUSTER SLOTS");
+    let number = |value: Option<Value>| {
+        value.and_then(reply::number).and_then(|number| u16::try_from(number).ok()).ok_or_else(nonsense)
+    };
+    let range = |range: Value| {
+        let mut parts = parts_of(Some(range))?.into_iter();
+        let (first, last) = (number(parts.next())?, number(parts.next())?);
+        let mut master = parts_of(parts.next())?.into_iter();
+        // A server that does not know its own name leaves it empty.
+        let host = master.next().and_then(reply::text).filter(|host| !host.is_empty() && host != "?");
+        let host = host.unwrap_or_else(|| asked.host.clone());
+        Ok(Range { first, last, master: Address { host, port: number(master.next())? } })
+    };
+    parts_of(Some(answer))?.into_iter().map(range).collect()
+}
+
+/// The map that the ranges say; `None` if some tag has no master.
+fn owners(ranges: &[Range], node: impl Fn(&Address) -> Arc<Node>) -> Option<Map> {
+    let mut masters: Vec<Arc<Node>> = Vec::new();
+    let mut owners = Vec::new();
+    for tag in Tag::FIRST.onwards() {
+        let slot = tag.slot();
+        let range = ranges.iter().find(|range| (range.first..=range.last).contains(&slot))?;
+        let found = masters.iter().position(|master| master.address == range.master);
+        owners.push(found.unwrap_or_else(|| {
+            masters.push(node(&range.master));
+            masters.len().saturating_sub(1)
+        }));
+    }
+    Some(Map::Cluster { masters, owners })
+}

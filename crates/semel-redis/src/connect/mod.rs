@@ -1,0 +1,15 @@
+//! From a URL to servers that answer: connections, who is the master of what, and what may be asked again.
+//!
+//! No command is ever sent twice by the driver. Here, one is sent again only where the server's own words prove that
+//! nothing happened, or where it changes nothing.
+
+mod client;
+mod cluster;
+mod lane;
+mod map;
+mod node;
+mod sentinel;
+mod servers;
+
+pub(crate) use node::Node;
+pub(crate) use servers::{Command, Purpose, Servers};

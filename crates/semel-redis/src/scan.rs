@@ -1,0 +1,120 @@
+//! Records in the order of their ids, page by page: tag by tag, and within a tag by id.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use redis::Value;
+use semel::clock::Timestamp;
+use semel::store::{Answer, Page, Scan};
+use semel::{RecordId, Result};
+
+use crate::connect::{Command, Purpose};
+use crate::error::{Told, Trouble};
+use crate::load::fetch;
+use crate::names::{self, Tag};
+use crate::reply;
+use crate::store::Inner;
+
+/// How many records a page looks at before it ends, shown or not: a filter that lets hardly anything through must not
+/// keep its caller waiting for long.
+const LOOKED_AT_MAX: usize = 4_096;
+/// How many records are fetched together at most.
+const RECORDS_A_GO: usize = 256;
+/// How many tags' ids are listed together: few at first, since one tag of a large store fills many pages.
+const TAGS_A_GO: [usize; 5] = [1, 15, 240, 1_280, 2_560];
+
+pub(crate) async fn scan(inner: Arc<Inner>, scan: Scan) -> Result<Answer<Page>> {
+    let mut walk = Walk::new(&inner, &scan);
+    let mut page = Page { next: scan.after, ..Page::default() };
+    let mut looked_at: usize = 0;
+    while page.records.len() < scan.limit && looked_at < LOOKED_AT_MAX {
+        let ids = walk.next_ids(scan.limit.clamp(16, RECORDS_A_GO)).await?;
+        if ids.is_empty() && walk.is_over() {
+            page.next = None;
+            break;
+        }
+        looked_at = looked_at.saturating_add(ids.len());
+        let (records, now) = fetch(&inner, &ids).await?;
+        walk.now = walk.now.max(now);
+        for (id, record) in ids.iter().zip(records) {
+            if page.records.len() == scan.limit {
+                break;
+            }
+            page.records.extend(record.filter(|record| scan.filter.matches(record)));
+            page.next = Some(*id);
+        }
+    }
+    Ok(Answer { now: walk.now().await?, value: page })
+}
+
+/// A walk through the ids.
+struct Walk<'a> {
+    inner: &'a Inner,
+    after: Option<RecordId>,
+    /// The first tag that is not listed yet; `None` behind the last.
+    next: Option<Tag>,
+    goes: std::slice::Iter<'static, usize>,
+    listed: VecDeque<RecordId>,
+    now: Timestamp,
+}
+
+impl<'a> Walk<'a> {
+    fn new(inner: &'a Inner, scan: &Scan) -> Self {
+        let first = scan.after.as_ref().map_or(Tag::FIRST, Tag::of);
+        let (goes, listed) = (TAGS_A_GO.iter(), VecDeque::new());
+        Self { inner, after: scan.after, next: Some(first), goes, listed, now: Timestamp::default() }
+    }
+
+    fn is_over(&self) -> bool {
+        self.next.is_none() && self.listed.is_empty()
+    }
+
+    /// The next ids, in order; none behind the last.
+    async fn next_ids(&mut self, limit: usize) -> Result<Vec<RecordId>> {
+        while self.listed.len() < limit
+            && let Some(first) = self.next
+        {
+            self.list(first).await?;
+        }
+        let count = limit.min(self.listed.len());
+        Ok(self.listed.drain(..count).collect())
+    }
+
+    /// Lists the ids of some more tags.
+    async fn list(&mut self, first: Tag) -> Result<()> {
+        let count = *self.goes.next().unwrap_or(&2_560);
+        let tags: Vec<_> = first.onwards().take(count).collect();
+        self.next = first.onwards().nth(count);
+        let range = |tag: &Tag| {
+            let mut cmd = redis::cmd("ZRANGE");
+            cmd.arg(self.inner.names.due(*tag)).arg(0).arg(-1);
+            Command { tag: *tag, cmd }
+        };
+        let commands: Vec<_> = tags.iter().map(range).collect();
+        let (answers, _) = self.inner.servers.send(&commands, Purpose::Read).await?;
+        for answer in answers {
+            let mut ids = ids(answer)?;
+            ids.retain(|id| self.after.is_none_or(|after| *id > after));
+            ids.sort_unstable();
+            self.listed.extend(ids);
+        }
+        Ok(())
+    }
+
+    /// A moment that is not before anything that was fetched.
+    async fn now(&self) -> Result<Timestamp> {
+        if self.now == Timestamp::default() {
+            return Ok(self.inner.servers.send(&[], Purpose::Read).await?.1);
+        }
+        Ok(self.now)
+    }
+}
+
+/// The ids of a tag, in no order.
+fn ids(answer: Value) -> Told<Vec<RecordId>> {
+    let nonsense = || Trouble::nonsense("the ids of a tag").harmless();
+    let id = |member: Value| {
+        reply::text(member).and_then(|hex| names::id_from_hex(hex.as_bytes())).ok_or_else(nonsense)
+    };
+    reply::list(answer, "the ids of a tag").map_err(Trouble::harmless)?.into_iter().map(id).collect()
+}

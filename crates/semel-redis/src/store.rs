@@ -1,0 +1,91 @@
+//! The four methods over Redis.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
+
+use semel::record::Record;
+use semel::store::{Finding, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::{RecordId, Result};
+
+use crate::check;
+use crate::config::{Config, RedisStoreBuilder};
+use crate::connect::Servers;
+use crate::durability::Durability;
+use crate::names::{Names, Tag};
+use crate::{load, scan, swap, sweep};
+
+/// A store on Redis, for any number of processes. Cheap to clone; clones share their connections.
+///
+/// Connections are opened when they are needed, and again after they broke.
+#[derive(Clone)]
+pub struct RedisStore {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) servers: Servers,
+    pub(crate) names: Names,
+    /// The tag that the next sweep starts with, so that none is passed over for ever.
+    pub(crate) sweep_next: AtomicU16,
+    wanted: Option<Durability>,
+    durability: Durability,
+}
+
+impl RedisStore {
+    /// Connects to the servers that a URL names, and refuses ones that cannot keep what the store promises.
+    ///
+    /// `redis://USER:PASSWORD@HOST:PORT/DATABASE`, or `rediss` for TLS; `redis+cluster://H:P,H:P`;
+    /// `redis+sentinel://H:P,H:P/MASTER`. Behind a `?`: `prefix`, `connections`, `reply_within_ms`, `connect_within_ms`,
+    /// `durability`, `ca`, `cert`, `key`, `db`, `sentinel_user`, `sentinel_password`.
+    pub async fn connect(url: &str) -> Result<Self> {
+        Self::builder(url).connect().await
+    }
+
+    /// A store at a URL, with settings of your own.
+    pub fn builder(url: &str) -> RedisStoreBuilder {
+        RedisStoreBuilder::new(url)
+    }
+
+    pub(crate) async fn open(config: Config) -> Result<Self> {
+        let (names, wanted) = (Names::new(&config.prefix), config.wanted);
+        let servers = Servers::connect(config).await?;
+        let durability = check::at_connect(&servers, wanted).await?;
+        let sweep_next = AtomicU16::new(Tag::FIRST.index());
+        Ok(Self { inner: Arc::new(Inner { servers, names, sweep_next, wanted, durability }) })
+    }
+
+    /// What survives a crash, by the settings that were found at connect; the worst of all masters.
+    pub fn durability(&self) -> Durability {
+        self.inner.durability
+    }
+
+    /// Every setting that the promise needs, as it is now, on every master.
+    pub async fn check(&self) -> Result<Vec<Finding>> {
+        check::findings(&self.inner.servers, self.inner.wanted).await
+    }
+}
+
+impl Store for RedisStore {
+    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+        Box::pin(swap::swap(Arc::clone(&self.inner), batch))
+    }
+
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+        Box::pin(load::load(Arc::clone(&self.inner), ids))
+    }
+
+    fn sweep(&self, limit: usize) -> Reply<Swept> {
+        Box::pin(sweep::sweep(Arc::clone(&self.inner), limit))
+    }
+
+    fn scan(&self, scan: Scan) -> Reply<Page> {
+        Box::pin(scan::scan(Arc::clone(&self.inner), scan))
+    }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RedisStore({:?}, {})", self.inner.servers.map().masters(), self.inner.durability)
+    }
+}

@@ -1,0 +1,18 @@
+//! The store on real servers: one, a cluster, one behind a sentinel; encrypted, with few rights, and dying.
+#![cfg(test)]
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::wildcard_enum_match_arm,
+    reason = "what overflows, or is told what no test foresees, fails a test, as it should"
+)]
+
+mod access;
+mod cluster;
+mod conformance;
+mod refusal;
+mod restart;
+mod sentinel;
+mod sweep;
+mod tls;
+mod tries;
+mod versions;

@@ -1,0 +1,119 @@
+//! Sweeps that run at the same time as others, and as writers.
+
+use std::time::Duration;
+
+use semel::record::Keep;
+use semel::store::{Scan, Store, SwapReply};
+use semel_redis::RedisStore;
+use semel_servers::{AppendFsync, Redis, RedisCluster};
+use semel_testkit::sample;
+
+use crate::tries::{LONG, again, first, load, pass, put, write};
+
+const BRIEF: Keep = Keep::For(Duration::from_millis(1));
+
+async fn put_many(store: &RedisStore, count: usize) {
+    let swaps = (0..count).map(|_| first(&sample::key("many").unwrap(), BRIEF)).collect();
+    let replies = store.swap(swaps).await.unwrap().value;
+    assert!(replies.iter().all(|reply| matches!(reply, SwapReply::Swapped(_))));
+}
+
+/// Sweeps until nothing is left, and says how many records went.
+async fn sweep_all(store: RedisStore, limit: usize) -> usize {
+    let mut removed = 0;
+    loop {
+        let swept = store.sweep(limit).await.unwrap().value;
+        assert!(swept.removed <= limit, "{swept:?}");
+        removed += swept.removed;
+        if !swept.more_left {
+            return removed;
+        }
+    }
+}
+
+async fn two_sweepers_remove_each_record_once(store: RedisStore) {
+    put_many(&store, 2_000).await;
+    let lasting = put(&store, LONG).await;
+    pass(&store, Duration::from_millis(5)).await;
+    let sweepers = [50, 300].map(|limit| tokio::spawn(sweep_all(store.clone(), limit)));
+    let mut removed = 0;
+    for sweeper in sweepers {
+        removed += sweeper.await.unwrap();
+    }
+    assert_eq!(removed, 2_000);
+    assert_eq!(sweep_all(store.clone(), 100).await, 0);
+    let page = store.scan(Scan { limit: 10, ..Scan::default() }).await.unwrap().value;
+    assert_eq!(page.records, [(*lasting).clone()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_sweepers_of_one_server_remove_each_record_once() {
+    let server = Redis::start(AppendFsync::EverySecond).unwrap();
+    two_sweepers_remove_each_record_once(RedisStore::connect(&server.url()).await.unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_sweepers_of_a_cluster_remove_each_record_once() {
+    let cluster = RedisCluster::start(AppendFsync::EverySecond).unwrap();
+    two_sweepers_remove_each_record_once(RedisStore::connect(&cluster.url()).await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_sweep_spares_what_was_rewritten_and_takes_what_was_not() {
+    let server = Redis::start(AppendFsync::EverySecond).unwrap();
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    let brief = Keep::For(Duration::from_millis(250));
+    let (kept, lost) = (put(&store, brief).await, put(&store, brief).await);
+    let kept = write(&store, again(&kept, LONG)).await;
+    pass(&store, Duration::from_millis(300)).await;
+    assert_eq!(sweep_all(store.clone(), 10).await, 1);
+    assert_eq!(load(&store, &kept.key).await.unwrap().as_ref(), Some(&*kept));
+    assert_eq!(load(&store, &lost.key).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sweepers_never_take_what_writers_keep_alive() {
+    let server = Redis::start(AppendFsync::EverySecond).unwrap();
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    let sweeper = tokio::spawn({
+        let store = store.clone();
+        async move {
+            for _ in 0..200 {
+                store.sweep(1_000).await.unwrap();
+            }
+        }
+    });
+    // Claims of keys whose last life is just over, while the sweeper looks at the same ids.
+    let keys: Vec<_> = (0..50).map(|_| sample::key("reborn").unwrap()).collect();
+    for _ in 0..20 {
+        for key in &keys {
+            let found = load(&store, key).await.unwrap();
+            let swap = match found {
+                Some(found) => again(&found, BRIEF),
+                None => first(key, BRIEF),
+            };
+            let _ = store.swap(vec![swap]).await.unwrap();
+        }
+        let lasting = match load(&store, &keys[0]).await.unwrap() {
+            Some(found) => store.swap(vec![again(&found, LONG)]).await.unwrap(),
+            None => store.swap(vec![first(&keys[0], LONG)]).await.unwrap(),
+        };
+        if let SwapReply::Swapped(record) = &lasting.value[0] {
+            pass(&store, Duration::from_millis(3)).await;
+            assert_eq!(load(&store, &keys[0]).await.unwrap().as_ref(), Some(&**record));
+            write(&store, again(record, BRIEF)).await;
+        }
+    }
+    sweeper.await.unwrap();
+}
+
+#[tokio::test]
+async fn what_redis_forgot_by_itself_leaves_nothing_behind_after_a_sweep() {
+    let server = Redis::start(AppendFsync::EverySecond).unwrap();
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    put_many(&store, 300).await;
+    pass(&store, Duration::from_millis(5)).await;
+    sweep_all(store, 1_000).await;
+    let left = server.ask(&["KEYS", "*"]).unwrap();
+    assert!(left.iter().all(|key| key.ends_with(":v")), "{left:?}");
+}
