@@ -168,7 +168,7 @@ impl<C: Contestant> Caller<C> {
                     let turn = self.replays.fetch_add(1, Ordering::Relaxed);
                     let watch = Stopwatch::start();
                     self.replay(scattered(turn, self.keys)).await?;
-                    self.counts_claim(watch.elapsed());
+                    self.claimed(watch.elapsed());
                 }
             }
         }
@@ -182,9 +182,11 @@ impl<C: Contestant> Caller<C> {
         let Claimed::Run(run) = self.contestant.claim(number).await? else {
             bail!("key {number} was not to be run");
         };
-        self.counts_claim(watch.elapsed());
+        self.claimed(watch.elapsed());
         self.contestant.complete(run).await?;
-        self.counts();
+        if self.is_counted() {
+            self.tally.completes_counted += 1;
+        }
         self.tally.told.ran += 1;
         if number.is_multiple_of(DUPLICATE_EVERY) {
             self.replay(scattered(number, self.keys)).await?;
@@ -200,36 +202,33 @@ impl<C: Contestant> Caller<C> {
         Ok(())
     }
 
-    fn counts_claim(&mut self, waited: Duration) {
-        if self.counts() {
+    /// Keeps how long a claim waited, if it fell into the time that is measured.
+    fn claimed(&mut self, waited: Duration) {
+        if self.is_counted() {
             self.tally.claims_us.push(u32::try_from(waited.as_micros()).unwrap_or(u32::MAX));
         }
     }
 
-    /// Counts a call, and says whether it fell into the time that is measured. Calls and not cycles: callers who wait
-    /// for the same commit claim all at once and complete all at once, and a short window would count one kind only.
-    fn counts(&mut self) -> bool {
-        let is_counted = self.phase.load(Ordering::Relaxed) == COUNTED;
-        self.tally.calls += 1;
-        self.tally.calls_counted += u64::from(is_counted);
-        is_counted
+    fn is_counted(&self) -> bool {
+        self.phase.load(Ordering::Relaxed) == COUNTED
     }
 }
 
-/// What callers did; the duplicates among cycles are only in what was told.
+/// What callers did. Calls in the measured time are counted and not cycles: callers who wait for the same commit claim all
+/// at once and complete all at once, and a short window would count one kind only. Duplicates among cycles are not in it.
 #[derive(Default)]
 struct Tally {
-    calls: u64,
-    calls_counted: u64,
+    /// One for each claim in the measured time.
     claims_us: Vec<u32>,
+    completes_counted: usize,
+    /// All that was told, also before and after.
     told: Told,
 }
 
 impl Tally {
     fn add(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.calls_counted += other.calls_counted;
         self.claims_us.extend(other.claims_us);
+        self.completes_counted += other.completes_counted;
         self.told.ran += other.told.ran;
         self.told.replayed += other.told.replayed;
     }
@@ -240,13 +239,13 @@ impl Tally {
         for micros in &self.claims_us {
             spans.record(u64::from(*micros))?;
         }
-        let calls_each = match work {
-            Work::Cycles => 2.0,
-            Work::Replays => 1.0,
+        let calls = (self.claims_us.len() + self.completes_counted) as f64;
+        let (counted, done) = match work {
+            Work::Cycles => (calls / 2.0, self.told.ran as f64),
+            Work::Replays => (calls, self.told.replayed as f64),
         };
-        let done = self.calls as f64 / calls_each;
         Ok(Window {
-            rate: self.calls_counted as f64 / calls_each / took.as_secs_f64(),
+            rate: counted / took.as_secs_f64(),
             sustained: done / whole.as_secs_f64(),
             claim_p50_us: spans.value_at_quantile(0.5) as f64,
             claim_p99_us: spans.value_at_quantile(0.99) as f64,

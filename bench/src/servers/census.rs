@@ -43,7 +43,8 @@ impl Census {
     }
 }
 
-/// Counts again and again until it agrees, for a few seconds: semel writes counts of duplicates a little later.
+/// Counts what the server holds, and refuses what does not agree. semel writes counts of duplicates a little later: while
+/// some are missing it counts again, for a few seconds.
 pub(super) fn checked(
     entry: &Entry,
     loaded: u64,
@@ -59,13 +60,15 @@ pub(super) fn checked(
         ran: told.ran,
         replayed: told.replayed,
     };
-    for _ in 1..TRIES {
-        if runtime.block_on(count())?.agrees(&counted).is_ok() {
-            return Ok(counted);
+    let mut found = runtime.block_on(count())?;
+    for _ in 0..TRIES {
+        if found.duplicates.is_none_or(|duplicates| duplicates >= told.replayed) {
+            break;
         }
         sleep(Duration::from_millis(250));
+        found = runtime.block_on(count())?;
     }
-    runtime.block_on(count())?.agrees(&counted)?;
+    found.agrees(&counted)?;
     Ok(counted)
 }
 
