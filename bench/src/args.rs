@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Postgres(ServerSettings),
     /// The store on Redis, beside SET NX, GET and SET call by call; with appendfsync everysec and always
     ///
-    /// In the same manner as for PostgreSQL, on two servers.
+    /// In the same manner as for PostgreSQL, on two servers; it takes up to four minutes.
     Redis(ServerSettings),
     /// One contestant's bytes a record, in a process of its own
     #[command(hide = true)]
@@ -104,7 +104,7 @@ pub(crate) struct ServerSettings {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=50))]
     pub(crate) rounds: u64,
     /// How many milliseconds a window has
-    #[arg(long, value_name = "MS", default_value_t = 900, value_parser = clap::value_parser!(u64).range(10..))]
+    #[arg(long, value_name = "MS", default_value_t = 800, value_parser = clap::value_parser!(u64).range(10..))]
     pub(crate) window_ms: u64,
     /// Where the table, the chart and the JSON are written; bench/results of this workspace unless said
     #[arg(long, value_name = "FOLDER")]
