@@ -30,6 +30,16 @@ pub(crate) enum Command {
     /// callers; rounds are interleaved, and the median counts. What happens once in a store's life (opening, sweeping,
     /// growing) is measured in processes of its own. All of it takes about a quarter of an hour.
     File(FileSettings),
+    /// The store on PostgreSQL, beside upsert-select-update call by call, and the store of cratestack-sqlx
+    ///
+    /// A server of its own is started on free ports, and gone afterwards; TMPDIR says where its data are, which must be on
+    /// a disk. Each round measures a window of every contestant with 1, 32 and 256 callers, of cycles and of replays; rounds
+    /// are interleaved, and the median counts. At the end every key is counted. All of it takes about three minutes.
+    Postgres(ServerSettings),
+    /// The store on Redis, beside SET NX, GET and SET call by call; with appendfsync everysec and always
+    ///
+    /// In the same manner as for PostgreSQL, on two servers; it takes up to four minutes.
+    Redis(ServerSettings),
     /// One contestant's bytes a record, in a process of its own
     #[command(hide = true)]
     Footprint(FootprintAsk),
@@ -78,6 +88,24 @@ pub(crate) struct FileSettings {
     #[arg(long, value_name = "FOLDER")]
     #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
+    /// Where the table, the chart and the JSON are written; bench/results of this workspace unless said
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip)]
+    pub(crate) results: Option<PathBuf>,
+}
+
+/// How the measurement of a store on a server is to be.
+#[derive(Clone, Debug, Serialize, clap::Args)]
+pub(crate) struct ServerSettings {
+    /// How many done keys are there before a window starts
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1_000..=1_500_000))]
+    pub(crate) keys: u64,
+    /// How many rounds; the median of them counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=50))]
+    pub(crate) rounds: u64,
+    /// How many milliseconds a window has
+    #[arg(long, value_name = "MS", default_value_t = 800, value_parser = clap::value_parser!(u64).range(10..))]
+    pub(crate) window_ms: u64,
     /// Where the table, the chart and the JSON are written; bench/results of this workspace unless said
     #[arg(long, value_name = "FOLDER")]
     #[serde(skip)]

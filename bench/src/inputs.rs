@@ -5,7 +5,7 @@ pub(crate) const SCOPE: &str = "acme";
 /// The kind of work of every key.
 pub(crate) const OPERATION: &str = "charge";
 /// How many bytes the body of each response has.
-const BODY_BYTES: usize = 150;
+pub(crate) const BODY_BYTES: usize = 150;
 /// How many bytes of text a key has: tenant, kind of work, name.
 pub(crate) const KEY_BYTES: usize = SCOPE.len() + OPERATION.len() + NAME_BYTES;
 

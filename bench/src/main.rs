@@ -8,14 +8,11 @@
 //! - [`databases`]: general embedded databases as contestants, behind one group commit.
 //! - [`memory`]: the measurement of the memory store: rates, bytes a record, latency at the bound, and the bars.
 //! - [`file`]: that of the durable store: rates, opening, memory, removal, growth, disk, and the bars.
-//! - [`report`]: what both need to show numbers as a table, a chart and JSON.
+//! - [`servers`]: those of the stores on PostgreSQL and Redis: rates, processor time, and the bars.
+//! - [`report`]: what all need to show numbers as a table, a chart and JSON.
 //! - [`runtime`]: where callers are. [`stopwatch`]: real time and processor time.
+//! - [`mod@window`]: many callers for a while.
 //! - [`counting`]: an allocator that can count, for bytes a record.
-
-#![expect(
-    clippy::doc_markdown,
-    reason = "names of databases are no items, and help texts would show the backticks"
-)]
 
 mod args;
 mod contestants;
@@ -26,7 +23,9 @@ mod inputs;
 mod memory;
 mod report;
 mod runtime;
+mod servers;
 mod stopwatch;
+mod window;
 
 use std::process::ExitCode;
 
@@ -39,6 +38,8 @@ fn main() -> ExitCode {
     let done = match args::parse() {
         Command::Memory(settings) => memory::run(&settings),
         Command::File(settings) => file::run(&settings),
+        Command::Postgres(settings) => servers::run_postgres(&settings),
+        Command::Redis(settings) => servers::run_redis(&settings),
         Command::FileTask(ask) => file::run_task(&ask),
         Command::Footprint(ask) => memory::footprint_of_this_process(&ask),
     };

@@ -21,6 +21,10 @@ enum What {
     Memory(Rest),
     /// The embedded durable store, beside general embedded databases.
     File(Rest),
+    /// The store on PostgreSQL, beside the per-call pattern and cratestack-sqlx.
+    Postgres(Rest),
+    /// The store on Redis, beside SET NX, GET and SET.
+    Redis(Rest),
 }
 
 #[derive(Debug, clap::Args)]
@@ -34,6 +38,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (what, Rest { rest }) = match &args.what {
         What::Memory(rest) => ("memory", rest),
         What::File(rest) => ("file", rest),
+        What::Postgres(rest) => ("postgres", rest),
+        What::Redis(rest) => ("redis", rest),
     };
     let line = ["run", "--release", "--manifest-path", "bench/Cargo.toml", "--", what];
     // SQLite finds out by itself only when its own build asks the system; as most packages have it, it calls

@@ -18,6 +18,11 @@ impl Engine {
         Self { semel: Semel::new(store), outcome: Response::new().encoded() }
     }
 
+    /// An engine with choices of its own, whose runs all end with this outcome.
+    pub(crate) fn over(semel: Semel, outcome: Vec<u8>) -> Self {
+        Self { semel, outcome }
+    }
+
     /// Asks to run, as an application would.
     pub(crate) async fn decision(&self, number: u64) -> semel::Result<Decision> {
         let key = Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?;

@@ -46,6 +46,12 @@ impl<S: Store> StoreAlone<S> {
         self
     }
 
+    /// The same, with runs that all end with this outcome.
+    pub(crate) fn outcome(mut self, outcome: Vec<u8>) -> Self {
+        self.outcome = outcome;
+        self
+    }
+
     pub(crate) fn store(&self) -> &S {
         &self.store
     }

@@ -22,16 +22,26 @@ pub(super) fn of_throughput(found: &Throughput) -> Vec<Bar> {
         let best = best_peer(&found.rates, callers);
         let name = best.map_or("the best peer", |rate| rate.contestant);
         let times = best.map_or(f64::NAN, |rate| rate.store_times);
-        at_least(format!("cycles, {} callers", grouped(callers as u64)), wanted, times, &format!("× {name}"))
+        Bar::at_least(
+            format!("cycles, {} callers", grouped(callers as u64)),
+            wanted,
+            times,
+            &format!("× {name}"),
+        )
     };
     let per_call = rate(&found.rates, Who::SqlitePerCall, 1_024).map_or(f64::NAN, |rate| rate.store_times);
     let beside_per_call = format!("× {}", Who::SqlitePerCall.name());
     let share = found.raw.lone_caller_share;
     vec![
         times(1_024, MANY_TIMES_BEST),
-        at_least("cycles, 1,024 callers".to_owned(), MANY_TIMES_SQLITE_PER_CALL, per_call, &beside_per_call),
+        Bar::at_least(
+            "cycles, 1,024 callers".to_owned(),
+            MANY_TIMES_SQLITE_PER_CALL,
+            per_call,
+            &beside_per_call,
+        ),
         times(64, SOME_TIMES_BEST),
-        at_least("cycles, 1 caller".to_owned(), LONE_CALLER_SHARE, share, "× half the raw sync rate"),
+        Bar::at_least("cycles, 1 caller".to_owned(), LONE_CALLER_SHARE, share, "× half the raw sync rate"),
     ]
 }
 
@@ -57,13 +67,13 @@ pub(super) fn of_openings(openings: &[Opening], has: impl Fn(Part) -> bool) -> V
                 Left::Killed => ("kill -9", KILLED_SECONDS_MAX),
             };
             let name = format!("opening {} keys after {how}", grouped(opening.keys));
-            bars.push(at_most(name, wanted, opening.seconds.median, " s"));
+            bars.push(Bar::at_most(name, wanted, opening.seconds.median, " s"));
         }
     }
     if has(Part::Memory) {
         for opening in ours().filter(|opening| opening.left == Left::Clean) {
             let name = format!("resident memory a key, {} keys", grouped(opening.keys));
-            let bar = at_most(name, BYTES_A_KEY_MAX, opening.resident_bytes, " bytes");
+            let bar = Bar::at_most(name, BYTES_A_KEY_MAX, opening.resident_bytes, " bytes");
             let found = format!("{} ({:.0} of the allocator)", bar.found, opening.allocated_bytes);
             bars.push(Bar { found, ..bar });
         }
@@ -90,29 +100,20 @@ pub(super) fn of_expiries(expiries: &[Expiry]) -> Vec<Bar> {
 pub(super) fn of_growth(growth: &Growth) -> Vec<Bar> {
     let name = format!("cycles with {} keys", grouped(growth.large_keys));
     let beside = format!("× those with {}", grouped(growth.small_keys));
-    vec![at_least(name, GROWTH_RATIO, growth.ratio, &beside)]
+    vec![Bar::at_least(name, GROWTH_RATIO, growth.ratio, &beside)]
 }
 
 /// The bar of the disk; the worst look counts.
 pub(super) fn of_disk(disk: &Disk) -> Vec<Bar> {
     let name = "disk used in a steady state, the worst look".to_owned();
-    vec![at_most(name, DISK_RATIO_MAX, disk.ratios().max, "× live data")]
-}
-
-fn at_least(name: String, wanted: f64, found: f64, unit: &str) -> Bar {
-    let text = format!("{found:.2}{}", if unit.starts_with('×') { "×" } else { "" });
-    Bar { name, wanted: format!("at least {wanted:.1}{unit}"), found: text, reached: found >= wanted }
-}
-
-fn at_most(name: String, wanted: f64, found: f64, unit: &str) -> Bar {
-    let text = format!("{found:.2}{}", if unit.starts_with('×') { "×" } else { unit });
-    Bar { name, wanted: format!("at most {wanted:.1}{unit}"), found: text, reached: found <= wanted }
+    vec![Bar::at_most(name, DISK_RATIO_MAX, disk.ratios().max, "× live data")]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::results::{DiskSample, RawRates, Spread, Swept, bytes_a_further_key};
+    use super::super::results::{DiskSample, RawRates, Swept, bytes_a_further_key};
     use super::*;
+    use crate::report::Spread;
 
     fn rate(who: Who, callers: usize, store_times: f64) -> Rate {
         Rate {

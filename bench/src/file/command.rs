@@ -2,20 +2,20 @@
 
 use anyhow::Result;
 
-use super::folder::{TempFolder, filesystem};
+use super::folder::TempFolder;
 use super::markdown::markdown;
 use super::panels::chart;
 use super::results::Results;
 use super::task::THREADS;
 use super::{bars, disk, expiry, growth, opening, rounds};
 use crate::args::{FileSettings, Part};
-use crate::report::{Facts, keep, progress};
+use crate::report::{Facts, filesystem, keep, progress};
 use crate::runtime::runtime;
 
 /// Measures everything that was asked for, prints the tables, and writes tables, chart and JSON.
 pub(crate) fn run(settings: &FileSettings) -> Result<()> {
     let folder = TempFolder::under(settings.folder.as_deref())?;
-    let filesystem = filesystem(folder.path())?;
+    let filesystem = filesystem(folder.path(), "say --folder with one on a disk")?;
     eprintln!("stores are made in {}, {filesystem}", folder.path().display());
     let results = measure(settings, &folder, filesystem)?;
     drop(folder);

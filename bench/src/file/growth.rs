@@ -7,13 +7,13 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 
 use super::folder::TempFolder;
-use super::results::{Growth, Spread};
+use super::results::Growth;
 use super::task::{THREADS, Task, ask, in_a_process_of_its_own};
 use super::who::Who;
-use super::window::{Plan, until_quiet};
 use crate::args::{FileAsk, FileSettings};
-use crate::report::median;
+use crate::report::{Spread, median};
 use crate::runtime::runtime;
+use crate::window::{Plan, until_quiet};
 
 const CALLERS: usize = 1_024;
 
@@ -65,11 +65,11 @@ pub(super) fn grow(ask: &FileAsk) -> Result<Vec<(f64, f64)>> {
         let mut cycles = (0.0, 0.0);
         // Each goes first in every other round.
         if round.is_multiple_of(2) {
-            cycles.0 = small.window(&runtime, plan)?.cycles;
+            cycles.0 = small.window(&runtime, plan)?.rate;
         }
-        cycles.1 = large.window(&runtime, plan)?.cycles;
+        cycles.1 = large.window(&runtime, plan)?.rate;
         if !round.is_multiple_of(2) {
-            cycles.0 = small.window(&runtime, plan)?.cycles;
+            cycles.0 = small.window(&runtime, plan)?.rate;
         }
         rounds.push(cycles);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::results::{Disk, Expiry, Growth, Left, Opening, Rate, Results, Throughput, bytes_a_further_key};
 use super::who::Who;
-use crate::report::{Facts, bars, grouped, table};
+use crate::report::{Facts, bars, grouped, table, whole};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -183,13 +183,4 @@ fn mebibytes(bytes: u64) -> String {
 #[expect(clippy::cast_precision_loss, reason = "bytes are read to three digits")]
 fn as_float(bytes: u64) -> f64 {
     bytes as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate is small and not negative"
-)]
-fn whole(rate: f64) -> String {
-    grouped(rate.round() as u64)
 }

@@ -1,7 +1,7 @@
 //! The measurement of the durable store: what it does beside general embedded databases, all in one run.
 //!
 //! - [`command`](run): the order of things. [`folder`]: where the stores are, and on which disk.
-//! - [`who`](Who): the contestants. [`window`]: many callers for a while. [`rounds`]: all of them, interleaved.
+//! - [`who`](Who): the contestants. [`rounds`]: windows of all of them, interleaved.
 //! - [`raw_sync`]: what the disk does when nobody is in between.
 //! - [`task`](Task): steps in the life of a store, each in a process of its own: [`opening`], [`expiry`], [`growth`],
 //!   [`disk`]. [`movable`]: a clock that they can move.
@@ -24,7 +24,6 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod who;
-mod window;
 
 pub(crate) use command::run;
 pub(crate) use task::{Task, run_task};

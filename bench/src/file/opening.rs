@@ -7,13 +7,13 @@ use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
 use super::folder::TempFolder;
-use super::results::{Left, Opening, Spread};
+use super::results::{Left, Opening};
 use super::task::{THREADS, Task, ask, fill_and_kill, in_a_process_of_its_own};
 use super::who::Who;
 use crate::args::{FileAsk, FileSettings, Part};
 use crate::counting;
 use crate::inputs::scattered;
-use crate::report::median;
+use crate::report::{Spread, median};
 use crate::runtime::runtime;
 use crate::stopwatch::Stopwatch;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::args::FileSettings;
-use crate::report::{Bar, Facts, median};
+use crate::report::{Bar, Facts, Spread};
 
 /// Everything that one run found out.
 #[derive(Debug, Serialize)]
@@ -18,24 +18,6 @@ pub(crate) struct Results {
     pub(crate) growth: Option<Growth>,
     pub(crate) disk: Option<Disk>,
     pub(crate) bars: Vec<Bar>,
-}
-
-/// Many numbers of one kind.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-}
-
-impl Spread {
-    pub(crate) fn of(values: &[f64]) -> Self {
-        Self {
-            median: median(values),
-            min: values.iter().copied().fold(f64::INFINITY, f64::min),
-            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        }
-    }
 }
 
 /// What many callers got done.

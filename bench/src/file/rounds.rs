@@ -8,12 +8,12 @@ use tokio::runtime::Runtime;
 
 use super::folder::TempFolder;
 use super::raw_sync::RawSync;
-use super::results::{Rate, RawRates, Spread, Throughput};
+use super::results::{Rate, RawRates, Throughput};
 use super::who::Who;
-use super::window::{Plan, Window, until_quiet};
 use crate::args::FileSettings;
-use crate::report::median;
+use crate::report::{Spread, median};
 use crate::stopwatch::{MachineTime, Stopwatch, processor_time};
+use crate::window::{Plan, Window, until_quiet};
 
 /// How many callers work at the same time.
 pub(super) const CALLERS: [usize; 3] = [1, 64, 1_024];
@@ -111,12 +111,12 @@ fn rate(samples: &[Sample], who: Who, callers: usize) -> Rate {
     };
     let times = windows(samples, who, callers).filter_map(|(round, window)| {
         let (_, store) = windows(samples, Who::SemelFile, callers).find(|(other, _)| *other == round)?;
-        Some(store.cycles / window.cycles)
+        Some(store.rate / window.rate)
     });
     Rate {
         contestant: who.name(),
         callers,
-        cycles: Spread::of(&of(|window| window.cycles)),
+        cycles: Spread::of(&of(|window| window.rate)),
         claim_p50_us: median(&of(|window| window.claim_p50_us)),
         claim_p99_us: median(&of(|window| window.claim_p99_us)),
         cpu_us: median(&of(|window| window.cpu_us)),
@@ -127,7 +127,7 @@ fn rate(samples: &[Sample], who: Who, callers: usize) -> Rate {
 fn raw_rates(raw: &[RawSample], samples: &[Sample]) -> RawRates {
     let shares = raw.iter().filter_map(|raw| {
         let (_, store) = windows(samples, Who::SemelFile, 1).find(|(round, _)| *round == raw.round)?;
-        Some(store.cycles / (raw.zeroed / 2.0))
+        Some(store.rate / (raw.zeroed / 2.0))
     });
     RawRates {
         zeroed: Spread::of(&raw.iter().map(|raw| raw.zeroed).collect::<Vec<_>>()),

@@ -11,10 +11,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::who::Who;
-use super::window::Plan;
 use super::{disk, expiry, growth, opening};
 use crate::args::FileAsk;
 use crate::runtime::runtime;
+use crate::window::Plan;
 
 /// What a second process says when its keys are written.
 const READY: &str = "ready";

@@ -6,9 +6,9 @@ use anyhow::Result;
 use clap::ValueEnum;
 use tokio::runtime::Runtime;
 
-use super::window::{Entrant, Loaded};
 use crate::contestants::{Engine, StoreAlone, file};
 use crate::databases::{self, Database, Fjall, GroupCommit, Redb, Sqlite};
+use crate::window::{Entrant, Loaded};
 
 /// How many keys a store is loaded with at a time.
 const LOADED_TOGETHER: u64 = 1_024;

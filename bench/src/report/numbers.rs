@@ -11,6 +11,54 @@ pub(crate) struct Bar {
     pub(crate) reached: bool,
 }
 
+impl Bar {
+    /// Reached from `wanted` on. A unit that starts with `×` says what the number is a multiple of.
+    pub(crate) fn at_least(name: String, wanted: f64, found: f64, unit: &str) -> Self {
+        let text = format!("{found:.2}{}", if unit.starts_with('×') { "×" } else { "" });
+        Self {
+            name,
+            wanted: format!("at least {}{unit}", short(wanted)),
+            found: text,
+            reached: found >= wanted,
+        }
+    }
+
+    /// Reached up to `wanted`.
+    pub(crate) fn at_most(name: String, wanted: f64, found: f64, unit: &str) -> Self {
+        let text = format!("{found:.2}{}", if unit.starts_with('×') { "×" } else { unit });
+        Self {
+            name,
+            wanted: format!("at most {}{unit}", short(wanted)),
+            found: text,
+            reached: found <= wanted,
+        }
+    }
+}
+
+/// With one digit behind the point, or two where one would say another number.
+fn short(number: f64) -> String {
+    let one = format!("{number:.1}");
+    if one.parse() == Ok(number) { one } else { format!("{number:.2}") }
+}
+
+/// Many numbers of one kind.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+}
+
+impl Spread {
+    pub(crate) fn of(values: &[f64]) -> Self {
+        Self {
+            median: median(values),
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+}
+
 /// The middle one; of an even number, the mean of the two in the middle.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-const WIDTH: f64 = 920.0;
+const WIDTH: f64 = 960.0;
 const LEFT: f64 = 280.0;
-const RIGHT: f64 = 150.0;
+const RIGHT: f64 = 190.0;
 const BAR: f64 = 20.0;
 const GAP: f64 = 12.0;
 const PANEL_HEAD: f64 = 34.0;

@@ -66,6 +66,16 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// A rate as a whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is small and not negative"
+)]
+pub(crate) fn whole(rate: f64) -> String {
+    grouped(rate.round() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
