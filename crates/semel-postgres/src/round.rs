@@ -78,7 +78,7 @@ impl Batch {
         self.is_first = false;
         let mut told: Vec<Option<Told>> = self.round.iter().map(|_| None).collect();
         for row in rows {
-            let answered = Told::read(row)?;
+            let answered = Told::read(row).map_err(|error| self.unread(error))?;
             self.now = self.now.max(answered.now);
             let at = self.round.binary_search_by_key(&answered.id, Swap::id);
             if let Some(slot) = at.ok().and_then(|at| told.get_mut(at)) {
@@ -97,6 +97,15 @@ impl Batch {
         }
         self.races = self.races.saturating_add(usize::from(!self.later.is_empty()));
         Ok(())
+    }
+
+    /// An answer that cannot be read. It says nothing of the others, which may well have been swapped.
+    fn unread(&self, error: Error) -> Error {
+        if self.replies.len() == 1 {
+            return error;
+        }
+        let message = "one of these swaps was answered with what cannot be read; ask again, one by one";
+        Error::new(ErrorKind::Unknown, message).caused_by(error)
     }
 
     /// An error of a later round: what the rounds before it wrote stays written.

@@ -20,8 +20,9 @@ use crate::store::Inner;
 const LOOKED_AT_MAX: usize = 4_096;
 /// How many records are fetched together at most.
 const RECORDS_A_GO: usize = 256;
-/// How many tags' ids are listed together: few at first, since one tag of a large store fills many pages.
-const TAGS_A_GO: [usize; 5] = [1, 15, 240, 1_280, 2_560];
+/// How many tags' ids are listed together at most, after one that was listed alone: one tag of a large store fills a
+/// page, and all of a small one do not.
+const TAGS_A_GO_MAX: usize = 2_048;
 
 pub(crate) async fn scan(inner: Arc<Inner>, scan: Scan) -> Result<Answer<Page>> {
     let mut walk = Walk::new(&inner, &scan);
@@ -53,7 +54,8 @@ struct Walk<'a> {
     after: Option<RecordId>,
     /// The first tag that is not listed yet; `None` behind the last.
     next: Option<Tag>,
-    goes: std::slice::Iter<'static, usize>,
+    /// How many tags were listed, and how many ids they had.
+    seen: (usize, usize),
     listed: VecDeque<RecordId>,
     now: Timestamp,
 }
@@ -61,8 +63,8 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(inner: &'a Inner, scan: &Scan) -> Self {
         let first = scan.after.as_ref().map_or(Tag::FIRST, Tag::of);
-        let (goes, listed) = (TAGS_A_GO.iter(), VecDeque::new());
-        Self { inner, after: scan.after, next: Some(first), goes, listed, now: Timestamp::default() }
+        let (seen, listed) = ((0, 0), VecDeque::new());
+        Self { inner, after: scan.after, next: Some(first), seen, listed, now: Timestamp::default() }
     }
 
     fn is_over(&self) -> bool {
@@ -74,15 +76,23 @@ impl<'a> Walk<'a> {
         while self.listed.len() < limit
             && let Some(first) = self.next
         {
-            self.list(first).await?;
+            self.list(first, limit).await?;
         }
         let count = limit.min(self.listed.len());
         Ok(self.listed.drain(..count).collect())
     }
 
+    /// How many tags should hold so many ids, judged by those that were listed: not many more, for a walk through a large
+    /// store must not list what it does not show.
+    fn tags_for(&self, limit: usize) -> usize {
+        let (tags, ids) = self.seen;
+        let enough = limit.saturating_mul(tags).checked_div(ids).unwrap_or(tags.saturating_mul(16));
+        enough.saturating_add(1).min(TAGS_A_GO_MAX)
+    }
+
     /// Lists the ids of some more tags.
-    async fn list(&mut self, first: Tag) -> Result<()> {
-        let count = *self.goes.next().unwrap_or(&2_560);
+    async fn list(&mut self, first: Tag, limit: usize) -> Result<()> {
+        let count = self.tags_for(limit);
         let tags: Vec<_> = first.onwards().take(count).collect();
         self.next = first.onwards().nth(count);
         let range = |tag: &Tag| {
@@ -94,6 +104,8 @@ impl<'a> Walk<'a> {
         let (answers, _) = self.inner.servers.send(&commands, Purpose::Read).await?;
         for answer in answers {
             let mut ids = ids(answer)?;
+            self.seen.0 = self.seen.0.saturating_add(1);
+            self.seen.1 = self.seen.1.saturating_add(ids.len());
             ids.retain(|id| self.after.is_none_or(|after| *id > after));
             ids.sort_unstable();
             self.listed.extend(ids);

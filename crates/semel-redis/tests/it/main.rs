@@ -9,6 +9,7 @@
 mod access;
 mod cluster;
 mod conformance;
+mod proofs;
 mod refusal;
 mod restart;
 mod sentinel;
