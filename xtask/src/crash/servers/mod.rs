@@ -2,8 +2,8 @@
 //! with what is there afterwards.
 //!
 //! - [`stage`]: a load, its rounds, and what came of them.
-//! - [`postgres`], [`failover`], [`redis`], [`cluster`]: what is done to each, and the controls that must be found out.
-//! - [`transaction`]: the process dies, and its server lives.
+//! - `postgres`, `failover`, `redis`, `cluster`: what is done to each, and the controls that must be found out.
+//! - `transaction`: the process dies, and its server lives.
 
 mod cluster;
 mod failover;
