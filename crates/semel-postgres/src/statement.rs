@@ -164,12 +164,14 @@ pub(crate) fn load() -> String {
 }
 
 /// Removes what is past its keep: now, how many. Rows that others hold are left to them, so any number of processes
-/// may sweep.
-pub(crate) const SWEEP: &str = "WITH due AS MATERIALIZED (\
+/// may sweep. It does not wait for the disk: a record past its keep that a crash brings back means the same as none.
+pub(crate) const SWEEP: &str = "WITH unhurried AS MATERIALIZED (\
+         SELECT set_config('synchronous_commit', 'off', true)), \
+     due AS MATERIALIZED (\
          SELECT id FROM semel_records WHERE keep_until <= statement_timestamp() \
          ORDER BY keep_until LIMIT $1 FOR UPDATE SKIP LOCKED), \
      gone AS (DELETE FROM semel_records r USING due WHERE r.id = due.id RETURNING 1) \
-     SELECT statement_timestamp(), (SELECT count(*) FROM gone)";
+     SELECT statement_timestamp(), (SELECT count(*) FROM gone) FROM unhurried";
 
 /// A page in the order of ids: now, the id where looking ended (null: at the end), row (null if none is to be shown).
 /// Parameters: after, how many to look at, how many to show, then what [`scan_conditions`] says.

@@ -19,6 +19,8 @@ use crate::session::Statements;
 use crate::statement;
 use crate::value::{Column, Moment, Raw, Value};
 
+/// How many rows one statement removes at most: callers who commit meanwhile wait for no more than its log.
+const SWEPT_AT_ONCE_MAX: usize = 256;
 /// How many rows a page looks at for the few that its filter lets through.
 const LOOKED_AT_MAX: usize = 20_000;
 
@@ -157,12 +159,20 @@ impl Lanes {
     }
 
     async fn sweep(&self, limit: usize) -> Result<Answer<Swept>> {
-        let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let parameters: [&(dyn ToSql + Sync); 1] = [&most];
-        let rows = self.chores.ask(Question::Known(|known| &known.sweep), &parameters).await?;
-        let removed = rows.first().map_or(Ok(0), |row| get::<i64>(row, 1))?;
-        let removed = usize::try_from(removed).unwrap_or(0);
-        Ok(Answer { now: moment(rows.first(), 0)?, value: Swept { removed, more_left: removed >= limit } })
+        let mut swept = Swept::default();
+        loop {
+            let most = limit.saturating_sub(swept.removed).min(SWEPT_AT_ONCE_MAX);
+            let asked = i64::try_from(most).unwrap_or(i64::MAX);
+            let parameters: [&(dyn ToSql + Sync); 1] = [&asked];
+            let rows = self.chores.ask(Question::Known(|known| &known.sweep), &parameters).await?;
+            let removed = rows.first().map_or(Ok(0), |row| get::<i64>(row, 1))?;
+            let removed = usize::try_from(removed).unwrap_or(0);
+            swept.removed = swept.removed.saturating_add(removed);
+            swept.more_left = removed >= most;
+            if !swept.more_left || swept.removed >= limit {
+                return Ok(Answer { now: moment(rows.first(), 0)?, value: swept });
+            }
+        }
     }
 
     async fn scan(&self, scan: &Scan) -> Result<Answer<Page>> {

@@ -15,7 +15,7 @@
 //! # }
 //! ```
 //!
-//! - [`address`](Address): what was written, read and shown without its password; [`url`]: where the password is.
+//! - [`address`](Address): what was written, read and shown without its password; `url`: where the password is.
 //! - [`opened`](Opened): a store, and what tools want to know of it.
 //! - `memory`, `file`, `postgres`, `redis`: how each of them is opened and looked at.
 

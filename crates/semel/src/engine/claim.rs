@@ -19,7 +19,7 @@ use crate::machine::settle;
 use crate::observe;
 use crate::outcome::Outcome;
 use crate::policy::OnOutage;
-use crate::record::{PermitId, Record, Version};
+use crate::record::{PermitId, Record, State, Version};
 
 impl Semel {
     /// Asks to run. Exactly one of all callers of a key is told to.
@@ -234,10 +234,14 @@ impl Inner {
     }
 }
 
-/// Whoever did not hear that it may run never started: what it was granted is given back at once.
+/// Whoever did not hear that it may run never started: what it was granted is given back at once. Not what it only
+/// renewed: a run that is resumed may well have started before.
 fn give_back(permit_id: PermitId) -> impl FnOnce(&Arc<Inner>, Carried<Claimed>) + Send + 'static {
     move |inner, carried| {
-        if let (Claimed::Run, Some(record)) = (carried.answer, carried.record) {
+        if let (Claimed::Run, Some(record)) = (carried.answer, carried.record)
+            && let State::Running(running) = &record.state
+            && running.fence == record.version
+        {
             inner.disown(record.key.clone(), permit_id);
         }
     }

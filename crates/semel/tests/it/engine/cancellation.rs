@@ -108,3 +108,16 @@ async fn a_dropped_permit_is_not_released() {
     tokio::time::sleep(LEASE / 2).await;
     assert_eq!(granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_that_nobody_waits_for_leaves_its_run_alone() {
+    for times in 1..12 {
+        let (semel, another) = engines();
+        let permit = granted(another.claim(Claim::new(&key("1"))).await.unwrap());
+        drop(polled(times, semel.resume(&key("1"), permit.id())).await);
+        tokio::time::sleep(LEASE / 20).await;
+        let next = another.claim(Claim::new(&key("1"))).await.unwrap().word();
+        assert_eq!(next, "busy", "a run was given away after {times} polls");
+        permit.complete(outcome("paid")).await.unwrap();
+    }
+}
