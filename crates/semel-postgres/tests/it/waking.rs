@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use semel::{Claim, Decision, Outcome, Semel};
+use semel::{Claim, Decision, Outcome, RecordId, Semel};
 use semel_postgres::PostgresStore;
-use tokio_postgres::Client;
+use tokio_postgres::{AsyncMessage, Client};
 
 use crate::server::{alone, client, granted, key};
 
@@ -38,15 +38,15 @@ async fn a_waiter_hears_of_a_run_that_ends_in_another_process() {
     assert_eq!(&replay.outcome().bytes()[..], b"ch_1");
 }
 
-/// How many settled records a third process hears of.
-async fn heard_of(url: &str, settle: impl AsyncFnOnce()) -> usize {
+/// How often a third process hears of the record that is settled meanwhile. Other tests notify on the same server.
+async fn heard_of(url: &str, settle: impl AsyncFnOnce() -> RecordId) -> usize {
     let listener = client_that_hears(url).await;
-    settle().await;
-    listener().await
+    let settled = settle().await.to_string();
+    listener().await.iter().filter(|heard| **heard == settled).count()
 }
 
-/// Listens on a connection of its own, and says at the end how many notifications came.
-async fn client_that_hears(url: &str) -> impl AsyncFnOnce() -> usize {
+/// Listens on a connection of its own, and says at the end what it heard.
+async fn client_that_hears(url: &str) -> impl AsyncFnOnce() -> Vec<String> {
     let (client, mut connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -58,11 +58,13 @@ async fn client_that_hears(url: &str) -> impl AsyncFnOnce() -> usize {
     move || async move {
         // What was notified before this answer was sent is here when it is.
         client.batch_execute("SELECT 1").await.unwrap();
-        let mut count = 0;
-        while told.try_recv().is_ok() {
-            count += 1;
+        let mut heard = Vec::new();
+        while let Ok(message) = told.try_recv() {
+            if let AsyncMessage::Notification(note) = message {
+                heard.push(note.payload().to_owned());
+            }
         }
-        count
+        heard
     }
 }
 
@@ -73,6 +75,7 @@ async fn a_settle_notifies_only_while_somebody_waits() {
     let settle = async || {
         let permit = granted(&semel, Claim::new(&key("charge"))).await;
         permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
+        permit.key().id()
     };
     assert_eq!(heard_of(&url, &settle).await, 0, "nobody waits");
     let client = client(&url).await;
