@@ -1,4 +1,37 @@
 //! semel on PostgreSQL: many processes, one store, and effects that commit together with their record.
+//!
+//! ```no_run
+//! use semel::{Claim, Decision, Key, Outcome, Semel};
+//! use semel_postgres::{CompleteIn, PostgresStore};
+//!
+//! # async fn charge(client: &mut tokio_postgres::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! let url = "postgres://semel@localhost/books";
+//! semel_postgres::migrate(url).await?; // once; or `semel migrate`
+//! let semel = Semel::new(PostgresStore::connect(url).await?);
+//!
+//! let key = Key::new("charge", "order-1042")?;
+//! if let Decision::Run(permit) = semel.claim(Claim::new(&key)).await? {
+//!     let transaction = client.transaction().await?;
+//!     transaction.execute("INSERT INTO charges VALUES ($1)", &[&"order-1042"]).await?;
+//!     // Both commit, or neither does; and if the permit was lost meanwhile, nothing can.
+//!     permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await?;
+//!     transaction.commit().await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What an acknowledgement survives, which settings are refused, and what the URL may say is in docs/stores.md.
+//!
+//! # Layout
+//!
+//! - `config`: where the server is, from one URL; `check`: its settings, against what the promise needs.
+//! - `store`: the four questions; `round`: a batch on its way, until every swap is answered; `told`: one answer.
+//! - `statement`: the SQL, from one list of columns; `row`: a record as a row; `value`: the wire; `text`: what it refuses.
+//! - `session`: one connection, set up and checked; `lane`: one that comes back by itself.
+//! - `schema`: the tables, and their versions; `error`: what a failure means, above all whether anything happened.
+//! - `transaction`: asks inside the application's own transaction; `sqlx`: inside one of sqlx; `wake`: waking across
+//!   processes.
 
 mod check;
 mod config;
