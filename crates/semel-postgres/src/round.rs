@@ -1,6 +1,10 @@
 //! A batch of swaps on its way: which are still to be asked, and what the others were told.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use semel::clock::Timestamp;
+use semel::record::Record;
 use semel::store::{Answer, Swap, SwapReply};
 use semel::{Error, ErrorKind, RecordId, Result};
 use tokio_postgres::Row;
@@ -12,7 +16,8 @@ use crate::told::Told;
 const RACES_MAX: usize = 64;
 
 /// Swaps in the order of their ids, so that batches of several processes wait for one another in one order. A
-/// statement may hold an id once, so what a batch holds twice goes with a later round.
+/// statement may hold an id once; what a batch holds twice is answered by what the first was told, or goes with a later
+/// round.
 pub(crate) struct Batch {
     replies: Vec<Option<SwapReply>>,
     /// What this round asks: its swaps, and where each has its place among the replies.
@@ -85,18 +90,40 @@ impl Batch {
                 *slot = Some(answered);
             }
         }
+        let mut known = BTreeMap::new();
+        let mut lost_race = Vec::new();
         let asked = self.places.drain(..).zip(self.round.drain(..));
         for ((place, swap), told) in asked.zip(told) {
             let Some(told) = told else {
-                self.later.push((place, swap));
+                lost_race.push((place, swap));
                 continue;
             };
-            if let Some(reply) = self.replies.get_mut(place) {
-                *reply = Some(told.reply(swap));
+            let (id, reply) = (told.id, told.reply(swap));
+            if !self.later.is_empty() {
+                known.insert(id, current(&reply));
+            }
+            if let Some(slot) = self.replies.get_mut(place) {
+                *slot = Some(reply);
             }
         }
-        self.races = self.races.saturating_add(usize::from(!self.later.is_empty()));
+        self.races = self.races.saturating_add(usize::from(!lost_race.is_empty()));
+        self.answer_alike(&known);
+        self.later.extend(lost_race);
         Ok(())
+    }
+
+    /// Answers swaps of records that this round has shown: many callers of one key often ride together, and all but one
+    /// of them are stale by then. Only what could still win is asked in a later round.
+    fn answer_alike(&mut self, known: &BTreeMap<RecordId, Option<Arc<Record>>>) {
+        for (place, swap) in std::mem::take(&mut self.later) {
+            let stale = known
+                .get(&swap.id())
+                .filter(|found| found.as_ref().map(|record| record.version) != swap.expected);
+            match (stale, self.replies.get_mut(place)) {
+                (Some(found), Some(slot)) => *slot = Some(SwapReply::Stale(found.clone())),
+                _ => self.later.push((place, swap)),
+            }
+        }
     }
 
     /// An answer that cannot be read. It says nothing of the others, which may well have been swapped.
@@ -125,5 +152,14 @@ impl Batch {
         let value =
             value.ok_or_else(|| Error::new(ErrorKind::Unknown, "a swap was not answered; ask again"))?;
         Ok(Answer { now: self.now, value })
+    }
+}
+
+/// The record as an answer shows it.
+fn current(reply: &SwapReply) -> Option<Arc<Record>> {
+    match reply {
+        SwapReply::Swapped(record) => Some(Arc::clone(record)),
+        SwapReply::Stale(found) => found.clone(),
+        SwapReply::Full => None,
     }
 }

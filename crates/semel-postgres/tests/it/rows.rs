@@ -81,3 +81,27 @@ async fn the_few_that_are_held_are_found_by_an_index() {
     let empty = store.scan(Scan { limit: 10, ..Scan::default() }).await.unwrap().value;
     assert_eq!((empty.records.len(), empty.next), (0, None));
 }
+
+#[tokio::test]
+async fn a_batch_that_holds_one_record_two_hundred_times_is_answered_in_one_go() {
+    let (store, url) = alone().await;
+    let semel = Semel::new(store);
+    let key = key("charge");
+    // All at the same time, so that the engine sends most of them together.
+    let claims: Vec<_> = (0..200)
+        .map(|_| {
+            let (semel, key) = (semel.clone(), key.clone());
+            tokio::spawn(async move { semel.claim(Claim::new(&key)).await.map(|decision| decision.word()) })
+        })
+        .collect();
+    let mut words = Vec::new();
+    for claim in claims {
+        words.push(claim.await.unwrap().unwrap());
+    }
+    words.sort_unstable();
+    assert_eq!((words.len(), words.iter().filter(|word| **word == "run").count()), (200, 1), "{words:?}");
+    assert!(words.iter().all(|word| matches!(*word, "run" | "busy")), "{words:?}");
+    let versions = "SELECT last_value FROM semel_version";
+    let drawn: i64 = client(&url).await.query_one(versions, &[]).await.unwrap().get(0);
+    assert!(drawn < 10, "{drawn} numbers were drawn for one write");
+}
