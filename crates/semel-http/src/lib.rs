@@ -1,0 +1,22 @@
+//! Safe retries for HTTP: an `Idempotency-Key` layer for tower, hyper and axum.
+//!
+//! # Layout
+//!
+//! - [`profile`](Profile): what clients see, as data. [`problem`](Code): refusals.
+//! - [`json`]: canonical JSON, and what of it does not count.
+
+pub mod json;
+mod principal;
+mod problem;
+mod profile;
+mod settings;
+mod settle;
+
+pub use principal::Principal;
+pub use problem::Code;
+pub use profile::{
+    BODY_BYTES_MAX_DEFAULT, Bare, KEY_CHARS_MAX_DEFAULT, KeyForm, Names, OnServerError, Presence, Profile,
+    Reach, Rules, Statuses, WhileRunning,
+};
+pub use settings::{Quotas, Route, Settings};
+pub use settle::Settle;

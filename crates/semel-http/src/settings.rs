@@ -1,0 +1,52 @@
+//! Everything that a layer may be told, beside its engine and who its callers are.
+
+use std::time::Duration;
+
+use crate::profile::{Profile, Rules};
+
+/// Everything that a layer may be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What clients see, and the rules of every path that no route names.
+    pub profile: Profile,
+    /// Paths with rules of their own.
+    pub routes: Vec<Route>,
+    /// What comes before the caller in the scope of every key: the name of a service that shares its store, say.
+    pub scope: Vec<String>,
+    /// How much one caller may use; `None` for no bound.
+    pub quotas: Option<Quotas>,
+    /// How long to wait for the store to answer a claim.
+    pub store_timeout: Duration,
+}
+
+/// A path with rules of its own.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Which paths: `/charges`, `/charges/{id}`, `/v1/{*rest}`.
+    pub path: String,
+    /// The rules; their methods say which requests to these paths are covered.
+    pub rules: Rules,
+}
+
+/// How much one caller may use. Counted by this process, since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quotas {
+    /// Keys that were not there before, in a minute.
+    pub new_keys_per_minute: Option<u64>,
+    /// Records that are remembered.
+    pub records: Option<u64>,
+    /// Bytes of outcomes that are remembered.
+    pub bytes: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            profile: Profile::default(),
+            routes: Vec::new(),
+            scope: Vec::new(),
+            quotas: None,
+            store_timeout: Duration::from_secs(5),
+        }
+    }
+}

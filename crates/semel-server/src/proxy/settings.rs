@@ -1,0 +1,139 @@
+//! Everything that a proxy may be told, as it means after defaults were filled in.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::Uri;
+use semel_http::{Principal, Settings};
+
+use crate::store::Address;
+
+/// Everything that a proxy may be told.
+#[derive(Clone, Debug)]
+pub struct ProxySettings {
+    /// Where clients come.
+    pub listen: SocketAddr,
+    /// Where requests go: scheme and authority, and a path to put before every path.
+    pub upstream: Uri,
+    /// Where outcomes are kept.
+    pub store: Address,
+    /// Who a caller is.
+    pub principal: Principal,
+    /// What clients see, route by route.
+    pub http: Settings,
+    /// What clients must trust; `None` for plain HTTP.
+    pub tls: Option<ServerTls>,
+    /// Whose certificates of an upstream with `https` are trusted, beside the system's.
+    pub upstream_authorities: Option<PathBuf>,
+    /// Which version of HTTP the upstream speaks.
+    pub upstream_version: UpstreamVersion,
+    /// Where health and metrics are; `None` for nowhere.
+    pub admin: Option<SocketAddr>,
+    /// What is written of each request.
+    pub access_log: AccessLog,
+    /// How many of everything.
+    pub bounds: Bounds,
+    /// How long for everything.
+    pub timeouts: Timeouts,
+}
+
+/// A certificate and its key, as PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerTls {
+    /// The chain, leaf first.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// Which version of HTTP the upstream speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UpstreamVersion {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2, without asking first if the upstream is plain.
+    Http2,
+}
+
+/// What is written of each request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessLog {
+    /// Nothing.
+    Off,
+    /// A line for people.
+    #[default]
+    Text,
+    /// A line of JSON.
+    Json,
+}
+
+/// How many of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections from clients at once.
+    pub connections_max: usize,
+    /// Connections from one peer address at once.
+    pub connections_per_peer_max: usize,
+    /// Requests at once.
+    pub in_flight_max: usize,
+    /// Bytes of bodies held in memory at once, for claimed requests and the responses to them.
+    pub held_bytes_max: usize,
+    /// Bytes of a request's head.
+    pub head_bytes_max: usize,
+    /// Requests at once on one HTTP/2 connection.
+    pub streams_max: u32,
+    /// Connections to the upstream that are kept while idle.
+    pub upstream_idle_max: usize,
+}
+
+/// How long for everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a TLS handshake.
+    pub handshake: Duration,
+    /// For a request's head, from its first byte, and for the next request on an idle connection.
+    pub head: Duration,
+    /// Between two parts of a body, in either direction.
+    pub body_idle: Duration,
+    /// For a connection to the upstream.
+    pub connect: Duration,
+    /// For the head of the upstream's response.
+    pub response: Duration,
+    /// How long an idle connection to the upstream is kept.
+    pub upstream_idle: Duration,
+    /// For the store to answer a claim.
+    pub store: Duration,
+    /// For running requests to finish once the proxy was told to stop.
+    pub drain: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            connections_max: 16_384,
+            connections_per_peer_max: 16_384,
+            in_flight_max: 4_096,
+            held_bytes_max: 256 << 20,
+            head_bytes_max: 64 << 10,
+            streams_max: 128,
+            upstream_idle_max: 256,
+        }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(10),
+            head: Duration::from_secs(30),
+            body_idle: Duration::from_secs(30),
+            connect: Duration::from_secs(5),
+            response: Duration::from_secs(60),
+            upstream_idle: Duration::from_secs(4),
+            store: Duration::from_secs(5),
+            drain: Duration::from_secs(30),
+        }
+    }
+}
