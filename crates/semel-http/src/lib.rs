@@ -32,6 +32,7 @@ mod principal;
 mod problem;
 mod profile;
 mod quota;
+mod refusal;
 mod replay;
 mod reply;
 mod route;

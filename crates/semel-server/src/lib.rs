@@ -2,8 +2,12 @@
 //!
 //! # Layout
 //!
+//! - [`admin`]: health and metrics of a running process, for those who run it.
+//! - [`moment`]: moments as text.
 //! - [`proxy`]: the reverse proxy, in front of any HTTP service.
 //! - [`store`]: from a URL to a store, and what tools want to know of it beyond the four methods.
 
+pub mod admin;
+pub mod moment;
 pub mod proxy;
 pub mod store;
