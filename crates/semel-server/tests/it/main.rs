@@ -1,4 +1,5 @@
 //! The proxy on real sockets: what passes, what is refused, what is bounded, and how it ends.
+
 #![cfg(test)]
 #![expect(
     clippy::arithmetic_side_effects,
@@ -7,6 +8,7 @@
 )]
 
 mod client;
+mod config;
 mod passing;
 mod proxied;
 mod service;
