@@ -5,6 +5,7 @@
 mod admin;
 mod bounds;
 mod client;
+mod config;
 mod draining;
 mod failing;
 mod framing;
