@@ -12,6 +12,7 @@
 mod arguments;
 mod bench_and_file;
 mod binary;
+mod http;
 mod list;
 mod place;
 mod records;

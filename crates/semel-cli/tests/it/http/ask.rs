@@ -58,6 +58,13 @@ impl Ask {
         self
     }
 
+    /// The same, from nobody in particular.
+    pub(crate) fn from_scratch(&self) -> Self {
+        let mut ask = self.clone();
+        ask.headers.retain(|(name, _)| name != "authorization");
+        ask
+    }
+
     pub(crate) fn method(mut self, method: &str) -> Self {
         method.clone_into(&mut self.method);
         self

@@ -1,10 +1,10 @@
 //! A client of our own that sees bytes: most rules are about them.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::answer::{Answer, Ending};
 use super::ask::Ask;
@@ -28,6 +28,19 @@ impl Connection {
         let stream = soon("a connection", TcpStream::connect(address)).await.expect("the front accepts");
         stream.set_nodelay(true).expect("a socket");
         Self { stream, unread: Vec::new(), is_closed: false }
+    }
+
+    /// A connection from another address of this machine.
+    pub(crate) async fn open_from(from: Ipv4Addr, address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind((from, 0).into()).expect("an address of this machine");
+        let stream = soon("a connection", socket.connect(address)).await.expect("the front accepts");
+        Self { stream, unread: Vec::new(), is_closed: false }
+    }
+
+    /// Nothing more is sent.
+    pub(crate) async fn end(&mut self) {
+        let _gone = self.stream.shutdown().await;
     }
 
     /// Sends bytes; the other side may be gone, which is for reading to find out.

@@ -47,6 +47,17 @@ impl Front {
         Self { service: service.clone(), side }
     }
 
+    /// A front whose callers are authenticated: by the app, before the layer; or by the service, behind the proxy.
+    pub(crate) async fn start_guarded(kind: Kind) -> Self {
+        if kind == Kind::Proxy {
+            return Self::start(kind, Setup::new()).await;
+        }
+        let (service, shelf) = (Service::default(), Shelf::plain(kind));
+        let mut layered = Layered::guarded(&service, &shelf).await;
+        layered.shelf = Some(shelf);
+        Self { service, side: Side::Layer(layered) }
+    }
+
     /// The proxy before something that may not even be there.
     pub(crate) async fn before(upstream: &str, setup: &Setup, shelf: &Shelf, service: &Service) -> Self {
         let side = Side::Proxy(Box::new(Proxied::before(upstream, setup, shelf).await));

@@ -4,6 +4,10 @@ use std::net::SocketAddr;
 use std::sync::mpsc;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse;
 use semel::Semel;
 use semel_http::IdempotencyLayer;
 use semel_server::config::Config;
@@ -25,11 +29,27 @@ pub(crate) struct Layered {
 
 impl Layered {
     pub(crate) async fn start(setup: &Setup, shelf: &Shelf, service: &Service) -> Self {
-        Self::around(service.router(), setup, shelf).await
+        Self::wrapped(service, setup, shelf, |app| app).await
     }
 
-    /// The layer around any app.
-    pub(crate) async fn around(app: Router, setup: &Setup, shelf: &Shelf) -> Self {
+    /// With authentication before the layer: added last, it runs first.
+    pub(crate) async fn guarded(service: &Service, shelf: &Shelf) -> Self {
+        let guard = service.clone();
+        let authenticated = move |request: Request, next: Next| {
+            let is_known = guard.authenticated(request.headers()).is_some();
+            async move { if is_known { next.run(request).await } else { StatusCode::UNAUTHORIZED.into_response() } }
+        };
+        Self::wrapped(service, &Setup::new(), shelf, |app| app.layer(from_fn(authenticated))).await
+    }
+
+    /// The layer around the service, and something around the layer.
+    async fn wrapped(
+        service: &Service,
+        setup: &Setup,
+        shelf: &Shelf,
+        wrap: impl FnOnce(Router) -> Router + Send + 'static,
+    ) -> Self {
+        let app = service.router();
         listener::listen();
         let text = setup.text("upstream = \"http://127.0.0.1:9\"\n");
         let settings = Config::parse(&text, "the test's").expect("is a config file");
@@ -41,7 +61,7 @@ impl Layered {
         runtime.spawn(async move {
             let semel = Semel::builder_shared(opened.await).build().expect("is fine");
             let layer = IdempotencyLayer::with_settings(semel, settings.principal, settings.http);
-            let app = app.layer(layer.expect("is fine"));
+            let app = wrap(app.layer(layer.expect("is fine")));
             ready.0.send(()).expect("somebody waits");
             serve(listener, app).await;
         });

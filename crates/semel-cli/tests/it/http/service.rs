@@ -1,6 +1,6 @@
 //! The service under test: the app under the layer, and the upstream behind the proxy. Its paths say what it is to do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,6 +27,7 @@ pub(crate) struct Service {
 struct Inner {
     calls: Mutex<Vec<Call>>,
     cut_off: AtomicUsize,
+    revoked: Mutex<HashSet<String>>,
     gates: Mutex<HashMap<String, watch::Sender<bool>>>,
 }
 
@@ -95,6 +96,23 @@ impl Service {
         self.gate(gate).send_replace(false);
     }
 
+    /// Whoever says this of itself has no rights any more.
+    pub(crate) fn revoke(&self, authorization: &str) {
+        self.inner.revoked.lock().expect("nobody panicked").insert(authorization.to_owned());
+    }
+
+    /// It has them again.
+    pub(crate) fn pardon(&self, authorization: &str) {
+        self.inner.revoked.lock().expect("nobody panicked").remove(authorization);
+    }
+
+    /// Who it is, if it has any rights.
+    pub(crate) fn authenticated(&self, headers: &HeaderMap) -> Option<String> {
+        let authorization = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+        let revoked = self.inner.revoked.lock().expect("nobody panicked");
+        (!revoked.contains(authorization)).then(|| authorization.to_owned())
+    }
+
     fn gate(&self, name: &str) -> watch::Sender<bool> {
         let mut gates = self.inner.gates.lock().expect("nobody panicked");
         gates.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).clone()
@@ -138,6 +156,7 @@ async fn answer(service: &Service, number: usize, request: Request) -> Response 
     let kind = request.headers().get(header::CONTENT_TYPE).cloned();
     match parts[..] {
         ["early", status] => return (status_of(status), format!("call {number}")).into_response(),
+        ["guarded"] => return guarded(service, number, request.headers()),
         ["upgrade"] => return upgraded(request),
         _ => {}
     }
@@ -177,7 +196,15 @@ async fn answer(service: &Service, number: usize, request: Request) -> Response 
         ["settle", word, status] => settled(word, status_of(status), number),
         // The quiet way to panic: no message on the test's output.
         ["panic"] => std::panic::resume_unwind(Box::new("told to")),
+        ["panics-first"] if number == 1 => std::panic::resume_unwind(Box::new("told to")),
         _ => (StatusCode::CREATED, format!("call {number}")).into_response(),
+    }
+}
+
+fn guarded(service: &Service, number: usize, headers: &HeaderMap) -> Response {
+    match service.authenticated(headers) {
+        Some(who) => (StatusCode::CREATED, format!("call {number} for {who}")).into_response(),
+        None => StatusCode::UNAUTHORIZED.into_response(),
     }
 }
 
