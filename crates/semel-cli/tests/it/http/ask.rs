@@ -77,7 +77,8 @@ impl Ask {
 
     /// The bytes up to and with the empty line.
     pub(crate) fn head(&self) -> Vec<u8> {
-        let mut head = format!("{} {} HTTP/1.1\r\nhost: service.test\r\n", self.method, self.path).into_bytes();
+        let mut head =
+            format!("{} {} HTTP/1.1\r\nhost: service.test\r\n", self.method, self.path).into_bytes();
         for (name, value) in &self.headers {
             head.extend_from_slice(name.as_bytes());
             head.extend_from_slice(b": ");

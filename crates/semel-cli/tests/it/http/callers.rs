@@ -119,7 +119,12 @@ async fn h60_forwarded_addresses_count_from_the_right_behind_trusted_proxies(kin
     let ada = send_from(&front, ONE, &behind("203.0.113.7")).await;
     ada.ran(201);
     // What stands left of it came from the client, and may be anything; trusted hops right of it are stepped over.
-    for same in ["198.51.100.1, 203.0.113.7", "127.0.0.2,203.0.113.7", "x, 203.0.113.7, 10.1.2.3", "203.0.113.7 , 10.9.9.9"] {
+    for same in [
+        "198.51.100.1, 203.0.113.7",
+        "127.0.0.2,203.0.113.7",
+        "x, 203.0.113.7, 10.1.2.3",
+        "203.0.113.7 , 10.9.9.9",
+    ] {
         send_from(&front, ONE, &behind(same)).await.replays(&ada);
     }
     let lines = charge().header("x-forwarded-for", "198.51.100.1").header("x-forwarded-for", "203.0.113.7");

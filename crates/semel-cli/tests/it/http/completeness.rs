@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::{
-    callers, concurrency, coverage, cratestack, death, durable, failure, header, isolation, logs, mismatch, profiles,
-    replay, unkept, wire,
+    callers, concurrency, coverage, cratestack, death, durable, failure, header, isolation, logs, mismatch,
+    profiles, replay, unkept, wire,
 };
 
 /// The rules by number.
@@ -14,9 +14,21 @@ const RULES: [RangeInclusive<u32>; 7] = [1..=8, 10..=12, 20..=26, 30..=34, 40..=
 /// The names of all tests, each of which is there for the layer and for the proxy.
 fn names() -> Vec<&'static str> {
     let all = [
-        header::NAMES, coverage::NAMES, replay::NAMES, durable::NAMES, mismatch::NAMES, concurrency::NAMES,
-        failure::NAMES, death::NAMES, unkept::NAMES, callers::NAMES, isolation::NAMES, wire::NAMES, logs::NAMES,
-        profiles::NAMES, cratestack::NAMES,
+        header::NAMES,
+        coverage::NAMES,
+        replay::NAMES,
+        durable::NAMES,
+        mismatch::NAMES,
+        concurrency::NAMES,
+        failure::NAMES,
+        death::NAMES,
+        unkept::NAMES,
+        callers::NAMES,
+        isolation::NAMES,
+        wire::NAMES,
+        logs::NAMES,
+        profiles::NAMES,
+        cratestack::NAMES,
     ];
     all.concat()
 }

@@ -65,7 +65,8 @@ async fn h10_safe_methods_pass_untouched_even_with_a_key(kind: Kind) {
 
 async fn h11_a_missing_key_passes_where_it_is_optional(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
-    let (first, second) = (front.send(&Ask::post("/status/201")).await, front.send(&Ask::post("/status/201")).await);
+    let (first, second) =
+        (front.send(&Ask::post("/status/201")).await, front.send(&Ask::post("/status/201")).await);
     assert_eq!((first.ran(201).text(), second.ran(201).text()), ("call 1".to_owned(), "call 2".to_owned()));
     let known = ["content-type", "content-length", "date", "transfer-encoding", "connection"];
     for (name, _) in &first.headers {
@@ -74,7 +75,8 @@ async fn h11_a_missing_key_passes_where_it_is_optional(kind: Kind) {
 }
 
 async fn h11_a_missing_key_is_refused_where_it_is_required(kind: Kind) {
-    let setup = Setup::new().route("/charges/{id}", "key = \"required\"").route("/notes", "key = \"optional\"");
+    let setup =
+        Setup::new().route("/charges/{id}", "key = \"required\"").route("/notes", "key = \"optional\"");
     let front = Front::start(kind, setup).await;
     let problem = front.send(&Ask::post("/charges/7")).await.refused(400, "key_missing");
     assert_eq!(problem["title"], "Idempotency-Key is missing");

@@ -134,7 +134,10 @@ async fn cratestack_a_refreshed_token_is_the_same_caller(kind: Kind) {
     front.send(&ask(&token("ada", "2", SECRET))).await.replays(&first);
     assert_eq!(front.send(&ask(&token("bob", "1", SECRET))).await.ran(201).text(), "call 2");
     // Who signs with another secret is nobody, whoever it says it is.
-    front.send(&ask(&token("ada", "3", "another secret, also long enough"))).await.refused(400, "caller_unknown");
+    front
+        .send(&ask(&token("ada", "3", "another secret, also long enough")))
+        .await
+        .refused(400, "caller_unknown");
     front.send(&ask("ada")).await.refused(400, "caller_unknown");
     // Control: by the token itself, a refreshed one is somebody else.
     let by_token = Front::start(kind, Setup::new()).await;

@@ -67,8 +67,11 @@ async fn h02_a_bare_value_is_the_same_key_as_a_quoted_one(kind: Kind) {
 
 async fn h02_a_bare_value_of_other_characters_is_refused(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
-    are_malformed(&front, &[b"a b", b"a,b", b"a;b", b"a\"b", b"a\tb", b"a\"", "caf\u{e9}".as_bytes(), b"a\xff"])
-        .await;
+    are_malformed(
+        &front,
+        &[b"a b", b"a,b", b"a;b", b"a\"b", b"a\tb", b"a\"", "caf\u{e9}".as_bytes(), b"a\xff"],
+    )
+    .await;
 }
 
 async fn h02_strict_mode_refuses_every_bare_value(kind: Kind) {
@@ -88,7 +91,8 @@ async fn h03_escaped_quotes_and_backslashes_decode(kind: Kind) {
     are_one_key(&front, &[br#""a\\b""#, br"a\b"]).await;
     are_one_key(&front, &[br#""a\"b""#, br#""a\"b""#]).await;
     // Decoded it has 255 characters, written it has 510.
-    are_one_key(&front, &[format!("\"{}\"", r"\\".repeat(255)).as_bytes(), r"\".repeat(255).as_bytes()]).await;
+    are_one_key(&front, &[format!("\"{}\"", r"\\".repeat(255)).as_bytes(), r"\".repeat(255).as_bytes()])
+        .await;
 }
 
 async fn h03_a_string_that_is_none_is_refused(kind: Kind) {
@@ -109,7 +113,11 @@ async fn h04_parameters_are_parsed_and_ignored(kind: Kind) {
 
 async fn h04_what_is_no_parameter_is_refused(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
-    are_malformed(&front, &[b"\"k\";", b"\"k\";V=1", b"\"k\";v=", b"\"k\";=1", b"\"k\";v=\"x", b"\"k\" ;v=1"]).await;
+    are_malformed(
+        &front,
+        &[b"\"k\";", b"\"k\";V=1", b"\"k\";v=", b"\"k\";=1", b"\"k\";v=\"x", b"\"k\" ;v=1"],
+    )
+    .await;
 }
 
 async fn h05_two_lines_or_a_list_are_refused(kind: Kind) {
@@ -118,7 +126,11 @@ async fn h05_two_lines_or_a_list_are_refused(kind: Kind) {
         let twice = Ask::post("/charges").key(one).key(other);
         front.send(&twice).await.refused(400, "key_malformed");
     }
-    are_malformed(&front, &[b"a, b", b"a,a", b"\"a\", \"b\"", b"\"a\",\"a\"", b"\"a\";v=1,\"a\"", b"a,", b",a"]).await;
+    are_malformed(
+        &front,
+        &[b"a, b", b"a,a", b"\"a\", \"b\"", b"\"a\",\"a\"", b"\"a\";v=1,\"a\"", b"a,", b",a"],
+    )
+    .await;
 }
 
 async fn h06_an_empty_key_is_refused(kind: Kind) {

@@ -37,7 +37,9 @@ impl Layered {
         let guard = service.clone();
         let authenticated = move |request: Request, next: Next| {
             let is_known = guard.authenticated(request.headers()).is_some();
-            async move { if is_known { next.run(request).await } else { StatusCode::UNAUTHORIZED.into_response() } }
+            async move {
+                if is_known { next.run(request).await } else { StatusCode::UNAUTHORIZED.into_response() }
+            }
         };
         Self::wrapped(service, &Setup::new(), shelf, |app| app.layer(from_fn(authenticated))).await
     }

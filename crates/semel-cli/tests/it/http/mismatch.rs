@@ -40,7 +40,9 @@ async fn h31_another_method_path_or_query_is_a_mismatch(kind: Kind) {
     let first = front.send(&ask).await;
     first.ran(201);
     front.send(&ask.clone().method("PATCH")).await.refused(422, "mismatch");
-    for path in ["/refunds?a=1", "/charges", "/charges?a=2", "/charges?a=1&b=2", "/charges/?a=1", "/Charges?a=1"] {
+    for path in
+        ["/refunds?a=1", "/charges", "/charges?a=2", "/charges?a=1&b=2", "/charges/?a=1", "/Charges?a=1"]
+    {
         front.send(&ask.clone().to(path)).await.refused(422, "mismatch");
     }
     front.send(&ask).await.replays(&first);
@@ -105,7 +107,10 @@ async fn h33_json_bodies_that_mean_the_same_are_the_same(kind: Kind) {
     ];
     for (one, other) in pairs {
         for kind in ["application/json", "application/vnd.api+json; charset=utf-8", "Application/JSON"] {
-            assert!(are_same(&front, kind, one.as_bytes(), other.as_bytes()).await, "{kind}: {one} and {other}");
+            assert!(
+                are_same(&front, kind, one.as_bytes(), other.as_bytes()).await,
+                "{kind}: {one} and {other}"
+            );
         }
     }
 }
@@ -129,7 +134,10 @@ async fn h33_json_bodies_that_mean_something_else_are_a_mismatch(kind: Kind) {
         ("{}{}", "{} {}"),
     ];
     for (one, other) in pairs {
-        assert!(!are_same(&front, "application/json", one.as_bytes(), other.as_bytes()).await, "{one} and {other}");
+        assert!(
+            !are_same(&front, "application/json", one.as_bytes(), other.as_bytes()).await,
+            "{one} and {other}"
+        );
         // Control: it is no mismatch with itself.
         assert!(are_same(&front, "application/json", one.as_bytes(), one.as_bytes()).await, "{one}");
     }
@@ -159,7 +167,8 @@ async fn h33_the_media_type_counts_without_its_parameters(kind: Kind) {
 }
 
 async fn h33_fields_can_be_left_out(kind: Kind) {
-    let setup = Setup::new().route("/status/{n}", "fields_left_out = [\"$.client_time\", \"$.meta.trace\", \"$.id\"]");
+    let setup = Setup::new()
+        .route("/status/{n}", "fields_left_out = [\"$.client_time\", \"$.meta.trace\", \"$.id\"]");
     let front = Front::start(kind, setup).await;
     let same = [
         (r#"{"a":1,"client_time":5}"#, r#"{"a":1,"client_time":6}"#),
@@ -168,7 +177,10 @@ async fn h33_fields_can_be_left_out(kind: Kind) {
         (r#"{"jsonrpc":"2.0","method":"pay","id":1}"#, r#"{"jsonrpc":"2.0","method":"pay","id":"two"}"#),
     ];
     for (one, other) in same {
-        assert!(are_same(&front, "application/json", one.as_bytes(), other.as_bytes()).await, "{one} and {other}");
+        assert!(
+            are_same(&front, "application/json", one.as_bytes(), other.as_bytes()).await,
+            "{one} and {other}"
+        );
     }
     let different = [
         (r#"{"a":1,"client_time":5}"#, r#"{"a":2,"client_time":5}"#),
@@ -176,7 +188,10 @@ async fn h33_fields_can_be_left_out(kind: Kind) {
         (r#"{"meta":{"trace":"x","kept":1}}"#, r#"{"meta":{"trace":"x","kept":2}}"#),
     ];
     for (one, other) in different {
-        assert!(!are_same(&front, "application/json", one.as_bytes(), other.as_bytes()).await, "{one} and {other}");
+        assert!(
+            !are_same(&front, "application/json", one.as_bytes(), other.as_bytes()).await,
+            "{one} and {other}"
+        );
     }
 }
 
@@ -186,7 +201,10 @@ async fn h33_the_whole_body_counts(kind: Kind) {
     for at in [0, 65_536, body.len() - 1] {
         let mut other = body.clone();
         other[at] ^= 1;
-        assert!(!are_same(&front, "application/octet-stream", &body, &other).await, "byte {at} does not count");
+        assert!(
+            !are_same(&front, "application/octet-stream", &body, &other).await,
+            "byte {at} does not count"
+        );
     }
     assert!(are_same(&front, "application/octet-stream", &body, &body).await);
 }

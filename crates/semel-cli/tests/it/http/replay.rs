@@ -5,9 +5,9 @@ use super::ask::Ask;
 use super::front::{Front, Kind};
 use super::responses::{KEPT, NOT_KEPT, ONE_HOP, pattern};
 use super::rules::rules;
+use super::service::Service;
 use super::setup::Setup;
 use super::shelf::Shelf;
-use super::service::Service;
 use super::tamper::tamper;
 use crate::place::Place;
 
@@ -56,7 +56,10 @@ async fn h20_the_first_request_runs_once_and_its_response_is_unchanged(kind: Kin
     assert_eq!(among(&first, &all), expected(&all));
     for (name, _) in &first.headers {
         let known = all.iter().map(|(known, _)| *known).chain(ADDED);
-        assert!(known.into_iter().any(|known| known.eq_ignore_ascii_case(name)), "{name} was added: {first:?}");
+        assert!(
+            known.into_iter().any(|known| known.eq_ignore_ascii_case(name)),
+            "{name} was added: {first:?}"
+        );
     }
     assert_eq!(front.service.count(), 1);
 }
@@ -67,7 +70,10 @@ async fn h20_what_is_sent_reaches_the_service_unchanged(kind: Kind) {
     let ask = Ask::post("/echo?a=1&b=%2F%20&c").key("k").header("x-own", "first").header("x-own", "second");
     front.send(&ask.header("accept-language", "de, en;q=0.5").body(body.clone())).await.ran(200);
     let call = front.service.last();
-    assert_eq!((call.method.as_str(), call.uri.path_and_query().unwrap().as_str()), ("POST", "/echo?a=1&b=%2F%20&c"));
+    assert_eq!(
+        (call.method.as_str(), call.uri.path_and_query().unwrap().as_str()),
+        ("POST", "/echo?a=1&b=%2F%20&c")
+    );
     assert_eq!(call.headers.get_all("x-own").iter().collect::<Vec<_>>(), ["first", "second"]);
     assert_eq!(call.header("accept-language"), Some("de, en;q=0.5"));
     assert!(call.body == body, "another body of {} bytes", call.body.len());
@@ -100,7 +106,10 @@ async fn h21_the_name_of_the_marker_is_configurable(kind: Kind) {
     let front = Front::start(kind, Setup::new().table("headers", "replayed = \"X-Served-Again\"")).await;
     let ask = Ask::post("/status/201").key("k");
     let (first, retry) = (front.send(&ask).await, front.send(&ask).await);
-    assert_eq!((first.header("x-served-again"), retry.header("x-served-again").as_deref()), (None, Some("true")));
+    assert_eq!(
+        (first.header("x-served-again"), retry.header("x-served-again").as_deref()),
+        (None, Some("true"))
+    );
     assert_eq!(retry.header("idempotent-replayed"), None);
     assert_eq!(first.body, retry.body);
 }
@@ -140,7 +149,8 @@ async fn h22_several_headers_of_one_name_keep_their_order(kind: Kind) {
 }
 
 async fn h22_a_route_may_name_the_headers_to_keep(kind: Kind) {
-    let setup = Setup::new().route("/headers", "headers_kept = [\"Location\", \"Set-Cookie\", \"Content-Type\"]");
+    let setup =
+        Setup::new().route("/headers", "headers_kept = [\"Location\", \"Set-Cookie\", \"Content-Type\"]");
     let front = Front::start(kind, setup).await;
     let ask = Ask::post("/headers").key("k");
     let first = front.send(&ask).await;

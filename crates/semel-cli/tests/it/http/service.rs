@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 
 use super::patience::until;
-use super::responses::{broken, big, headers, hop_by_hop, settled};
+use super::responses::{big, broken, headers, hop_by_hop, settled};
 
 /// A service that counts its calls. Clones are handles to the same one.
 #[derive(Clone, Default)]
@@ -89,11 +89,6 @@ impl Service {
     /// Lets everybody through who waits at this gate, and everybody who comes.
     pub(crate) fn open(&self, gate: &str) {
         self.gate(gate).send_replace(true);
-    }
-
-    /// Whoever comes to this gate waits again.
-    pub(crate) fn shut(&self, gate: &str) {
-        self.gate(gate).send_replace(false);
     }
 
     /// Whoever says this of itself has no rights any more.
@@ -215,7 +210,8 @@ fn status_of(word: &str) -> StatusCode {
 /// One half of a body, and the other one when the gate opens.
 fn halves(service: &Service, gate: &str, number: usize, kind: &'static str) -> Response {
     let (service, gate) = (service.clone(), gate.to_owned());
-    let first = stream::once(async move { Ok::<_, Infallible>(Bytes::from(format!("data: call {number}\n\n"))) });
+    let first =
+        stream::once(async move { Ok::<_, Infallible>(Bytes::from(format!("data: call {number}\n\n"))) });
     let second = stream::once(async move {
         service.pass(&gate).await;
         Ok(Bytes::from_static(b"data: the end\n\n"))

@@ -16,7 +16,7 @@ pub(crate) enum Shelf {
     /// In a folder: for one proxy at a time.
     Folder(TempDir),
     /// On a server: for as many as like.
-    Server(String, Option<Place>),
+    Server(String),
 }
 
 impl Shelf {
@@ -31,11 +31,11 @@ impl Shelf {
     /// A schema or a prefix of a server, for several fronts at once.
     pub(crate) async fn on(place: fn() -> Place) -> Self {
         let place = tokio::task::spawn_blocking(place).await.expect("the server is up");
-        Self::Server(place.url().to_owned(), Some(place))
+        Self::at(place.url())
     }
 
     pub(crate) fn at(url: &str) -> Self {
-        Self::Server(url.to_owned(), None)
+        Self::Server(url.to_owned())
     }
 
     /// Where it is, for another process.
@@ -43,7 +43,7 @@ impl Shelf {
         match self {
             Self::Memory(_) => "memory:".to_owned(),
             Self::Folder(folder) => format!("file:{}", folder.path().join("store").display()),
-            Self::Server(url, _) => url.clone(),
+            Self::Server(url) => url.clone(),
         }
     }
 
@@ -51,7 +51,7 @@ impl Shelf {
     pub(crate) fn opening(&self) -> impl Future<Output = Arc<dyn Store>> + Send + 'static {
         let known = match self {
             Self::Memory(store) => Ok(Arc::clone(store)),
-            Self::Folder(_) | Self::Server(..) => Err(self.url()),
+            Self::Folder(_) | Self::Server(_) => Err(self.url()),
         };
         async move {
             match known {

@@ -54,7 +54,9 @@ async fn h63_an_answered_request_leaves_no_bytes_for_the_next(kind: Kind) {
     let mut other = body.clone();
     other.push(b'x');
     followed(&front, &kept.clone().body(other)).await.refused(422, "mismatch");
-    followed(&front, &Ask::post("/status/201").key("a b").body(body.clone())).await.refused(400, "key_malformed");
+    followed(&front, &Ask::post("/status/201").key("a b").body(body.clone()))
+        .await
+        .refused(400, "key_malformed");
     followed(&front, &Ask::post("/required").body(body.clone())).await.refused(400, "key_missing");
     let running = front.send_later(&Ask::post("/gate/gate").key("running").body(body.clone()));
     until("the run", async || (front.service.count_of("running") == 1).then_some(())).await;
@@ -79,14 +81,20 @@ async fn h63_a_body_that_never_ends_does_not_keep_its_refusal_back(kind: Kind) {
     connection.write(b"only so much").await;
     let answer = connection.answer_to("POST").await.expect("there is an answer");
     answer.refused(400, "key_malformed");
-    assert!(connection.is_closed_within(Duration::from_secs(10)).await, "what comes next would be taken for its body");
+    assert!(
+        connection.is_closed_within(Duration::from_secs(10)).await,
+        "what comes next would be taken for its body"
+    );
 }
 
 /// A proxy takes them off both ways; under the layer they are the server's, and are not replayed.
 async fn h64_hop_by_hop_headers_go_one_hop(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     let ask = Ask::post("/hop").key("k").header("connection", "x-mine, keep-alive").header("x-mine", "1");
-    let ask = ask.header("keep-alive", "timeout=9").header("te", "trailers").header("proxy-authorization", "Basic eA==");
+    let ask = ask
+        .header("keep-alive", "timeout=9")
+        .header("te", "trailers")
+        .header("proxy-authorization", "Basic eA==");
     let ask = ask.header("proxy-connection", "keep-alive").header("x-kept", "1");
     let first = front.send(&ask).await;
     first.ran(201);
@@ -121,7 +129,10 @@ async fn h64_both_a_length_and_chunks_end_the_connection(kind: Kind) {
         if answer.status != 400 {
             assert_eq!(answer.ran(200).text(), "", "it was read by its chunks");
         }
-        assert!(connection.is_closed_within(Duration::from_secs(10)).await, "the connection is used on: {answer:?}");
+        assert!(
+            connection.is_closed_within(Duration::from_secs(10)).await,
+            "the connection is used on: {answer:?}"
+        );
         let calls = front.service.calls();
         assert!(calls.iter().all(|call| call.uri.path() != "/smuggled"), "{calls:?}");
     }
@@ -206,7 +217,10 @@ async fn h64_one_that_hangs_leaves_room_for_others(kind: Kind) {
     for hanging in hanging {
         hanging.await.expect("ends").ran(201);
     }
-    until("room", async || (front.send(&Ask::post("/status/201").key("c")).await.status == 201).then_some(())).await;
+    until("room", async || {
+        (front.send(&Ask::post("/status/201").key("c")).await.status == 201).then_some(())
+    })
+    .await;
     assert_eq!(front.service.count_of("c"), 1);
 }
 
