@@ -7,6 +7,7 @@ use super::bench::TypedBench;
 use super::file::TypedFile;
 use super::keys::TypedKeys;
 use super::place::{Place, VARIABLE};
+use super::proxy::TypedProxy;
 use super::refused::Meaning;
 use super::tools::{TypedAnswer, TypedCompletions, TypedMan, TypedSweep, TypedWatch};
 use super::transfer::{TypedExport, TypedImport};
@@ -14,6 +15,7 @@ use crate::bench::Plan;
 use crate::check::Check;
 use crate::file::Look;
 use crate::keys::{List, Release, Resolve, Show};
+use crate::proxy_plan::ProxyPlan;
 use crate::shell::Shell;
 use crate::stats::Stats;
 use crate::sweep::Sweep;
@@ -25,11 +27,13 @@ use crate::watch::Watch;
 pub(crate) enum Command {
     Bench(Plan),
     Check(Check),
+    CheckProxy(ProxyPlan),
     Export(Export),
     File(Look),
     Import(Import),
     List(List),
     Migrate(Address),
+    Proxy(ProxyPlan),
     Release(Release),
     Resolve(Resolve),
     Shell(Shell),
@@ -79,6 +83,19 @@ struct Typed {
 
 #[derive(Debug, Subcommand)]
 enum TypedCommand {
+    /// Give any HTTP service safe retries: a proxy before it, and nothing in it changed
+    ///
+    /// A request with an Idempotency-Key runs once. Its retries get the same answer, byte for byte; the key with another body is
+    /// refused. Requests without a key pass as they are. SIGTERM lets running requests finish; SIGHUP reads the file again.
+    #[command(after_help = "Examples:\n  \
+        semel proxy --upstream http://127.0.0.1:3000\n  \
+        semel proxy --config semel.toml --check          what does it mean, and is it right?\n  \
+        semel proxy --config semel.toml --listen 0.0.0.0:80\n  \
+        SEMEL_STORE=postgres://db/semel semel proxy --upstream http://127.0.0.1:3000\n\n\
+        The command line goes before the file, and the file before SEMEL_STORE. Try it:\n  \
+        curl -i -XPOST http://127.0.0.1:8080/charges -H 'Idempotency-Key: order-1042' -d 'cents=4200'\n  \
+        ... and the same once more: it has `idempotent-replayed: true`.")]
+    Proxy(Box<TypedProxy>),
     /// Find, show and settle single keys
     #[command(subcommand)]
     Keys(TypedKeys),
@@ -179,6 +196,7 @@ impl Typed {
     fn meaning(self, variable: Option<String>) -> Meaning<Command> {
         let place = Place { typed: self.store, variable };
         match self.command {
+            TypedCommand::Proxy(proxy) => proxy.meaning(&place),
             TypedCommand::Keys(keys) => keys.meaning(&place),
             TypedCommand::Stats(stats) => stats.stats(&place),
             TypedCommand::Watch(watch) => watch.meaning(&place),

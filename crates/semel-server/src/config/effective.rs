@@ -32,13 +32,13 @@ pub(super) fn written(meaning: &Meaning) -> String {
     let status = |code: Code| (code.word(), profile.statuses.of(code).as_u16().to_string());
     text.push_str(&table("[statuses]", Code::ALL.map(status).into()));
     let common = rules(&profile.rules);
+    text.push_str(&table("[rules]", common.clone()));
     for route in &settings.http.routes {
         // A route has the rules of all but for these, so only these are worth reading.
         let own = rules(&route.rules).into_iter().filter(|line| !common.contains(line));
         let lines = std::iter::once(("path", quoted(&route.path))).chain(own).collect();
         text.push_str(&table("[[route]]", lines));
     }
-    text.push_str(&table("[rules]", common));
     text.push_str(&table("[quotas]", quotas(settings)));
     let tls = settings.tls.iter().flat_map(|tls| {
         [("certificate", quoted(tls.certificate.display())), ("key", quoted(tls.key.display()))]

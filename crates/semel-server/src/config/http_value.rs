@@ -1,12 +1,13 @@
 //! Values that HTTP knows: methods, statuses, names of headers, paths and URLs.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use http::{HeaderName, Method, StatusCode, Uri};
 use semel_http::json::JsonPath;
 
-use super::value::{Read, Value, count, text};
+use super::value::{Read, Value, count, text, wrong};
 
 /// Methods that change nothing by themselves: they pass untouched, with or without a key.
 const SAFE: [Method; 5] = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT];
@@ -26,28 +27,22 @@ pub(super) fn method(value: &Value<'_>) -> Read<Method> {
     })(value)
 }
 
-/// A status of an answer from a service.
-pub(super) fn status(value: &Value<'_>) -> Read<StatusCode> {
-    let status = count::<u16>(200..=599)(value)?;
-    StatusCode::from_u16(status).or_else(|_| super::value::wrong(value, "is no status; write 200 to 599"))
-}
-
-/// A status that is not kept: 5xx have a setting of their own.
+/// A status of an answer that is not kept: 5xx have a setting of their own.
 pub(super) fn status_not_kept(value: &Value<'_>) -> Read<StatusCode> {
-    let status = status(value)?;
-    if status.is_server_error() {
-        return super::value::wrong(
-            value,
-            format!("holds {}; 5xx are up to `on_server_error`", status.as_u16()),
-        );
+    if let Ok(status @ 500..=599) = count::<u16>(500..=599)(value) {
+        return wrong(value, format!("holds {status}; 5xx are up to `on_server_error`"));
     }
-    Ok(status)
+    status(value, 200..=499)
 }
 
 /// The status of a refusal.
 pub(super) fn refusal(value: &Value<'_>) -> Read<StatusCode> {
-    let status = count::<u16>(400..=599)(value)?;
-    StatusCode::from_u16(status).or_else(|_| super::value::wrong(value, "is no status; write 400 to 599"))
+    status(value, 400..=599)
+}
+
+fn status(value: &Value<'_>, bounds: RangeInclusive<u64>) -> Read<StatusCode> {
+    let status = count::<u16>(bounds)(value)?;
+    StatusCode::from_u16(status).or_else(|_| wrong(value, "is no status of HTTP"))
 }
 
 pub(super) fn header(value: &Value<'_>) -> Read<HeaderName> {
