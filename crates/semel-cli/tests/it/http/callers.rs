@@ -169,7 +169,7 @@ async fn h61_authentication_goes_before_replay(kind: Kind) {
 
 /// Who is over a quota is told so for new keys, and for new keys only.
 async fn is_over_quota(front: &Front, caller: &str, known: &Answer, known_ask: &Ask) {
-    let new = Ask::post("/status/201").from(caller).key("one too many");
+    let new = Ask::post("/status/201").from(caller).key("one-too-many");
     let refused = front.send(&new).await;
     refused.refused(429, "quota_exceeded");
     assert!(refused.retry_after() >= 1, "{refused:?}");
@@ -177,7 +177,7 @@ async fn is_over_quota(front: &Front, caller: &str, known: &Answer, known_ask: &
     front.send(known_ask).await.replays(known);
     front.send(&Ask::post("/status/201").from(caller)).await.ran(201);
     front.send(&new.from_scratch().from("somebody else")).await.ran(201);
-    assert_eq!(front.service.count_of("one too many"), 1, "only somebody else ran");
+    assert_eq!(front.service.count_of("one-too-many"), 1, "only somebody else ran");
 }
 
 async fn h62_new_keys_by_minute_have_a_quota_for_each_caller(kind: Kind) {
@@ -194,7 +194,7 @@ async fn h62_new_keys_by_minute_have_a_quota_for_each_caller(kind: Kind) {
     // What was refused is not stored: without the quota it runs.
     front.kill().await;
     let front = Front::start_on(kind, &Setup::new(), &shelf, &service).await;
-    front.send(&ask("one too many")).await.ran(201);
+    front.send(&ask("one-too-many")).await.ran(201);
     front.send(&ask("0")).await.replays(&first);
 }
 
