@@ -3,6 +3,7 @@
 //! # Layout
 //!
 //! - [`args`]: what was typed, and what it means.
+//! - [`demo`]: `semel demo`, payments without semel and with it.
 //! - [`proxy`]: `semel proxy`, safe retries for a service that is not changed; [`proxy_plan`]: what it is told.
 //! - [`mod@keys`]: `semel keys`, to find one record, look at it, and settle it.
 //! - [`sweep`], [`stats`], [`watch`], [`check`], [`migrate`]: the store as a whole.
@@ -16,6 +17,7 @@
 mod args;
 mod bench;
 mod check;
+mod demo;
 mod file;
 mod keys;
 mod migrate;
@@ -60,6 +62,7 @@ async fn carry_out(command: Command) -> Result<()> {
         Command::Bench(plan) => bench::run(&plan).await,
         Command::Check(plan) => check::run(&plan).await,
         Command::CheckProxy(plan) => plan.check(),
+        Command::Demo(plan) => demo::run(&plan).await,
         Command::Export(plan) => transfer::export(&plan).await,
         Command::File(look) => file::run(&look),
         Command::Import(plan) => transfer::import(&plan).await,
