@@ -30,7 +30,12 @@ pub(super) fn table(without: &Run, with: &Run) -> String {
     ]);
     let mut side = "clients";
     let mut row = |what: &str, of: &dyn Fn(&Run) -> u64| {
-        table.row(vec![Cell::styled(side, style::quiet()), Cell::new(what), number(of(without)), number(of(with))]);
+        table.row(vec![
+            Cell::styled(side, style::quiet()),
+            Cell::new(what),
+            number(of(without)),
+            number(of(with)),
+        ]);
         side = "";
     };
     row("payments wanted", &|run| run.clients.wanted);
@@ -48,7 +53,12 @@ pub(super) fn table(without: &Run, with: &Run) -> String {
     row("and were refused (422)", &|run| run.clients.refused);
     side = "the API";
     let mut row = |what: &str, of: &dyn Fn(&Run) -> u64| {
-        table.row(vec![Cell::styled(side, style::quiet()), Cell::new(what), number(of(without)), number(of(with))]);
+        table.row(vec![
+            Cell::styled(side, style::quiet()),
+            Cell::new(what),
+            number(of(without)),
+            number(of(with)),
+        ]);
         side = "";
     };
     row("requests seen", &|run| run.api.requests());

@@ -92,7 +92,8 @@ async fn serve(listener: TcpListener, dice: Dice, books: Arc<Mutex<Books>>) {
 
 async fn converse(stream: TcpStream, dice: Dice, books: Arc<Mutex<Books>>) {
     let service = service_fn(move |request| answered(request, dice, Arc::clone(&books)));
-    let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let connection =
+        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     // It ends badly whenever somebody hangs up, which is what this is about.
     let _ = connection.await;
 }
@@ -120,7 +121,10 @@ async fn answered(
     }
     let Ok(body) = request.into_body().collect().await else { return Err(HungUp) };
     let Ok(asked) = serde_json::from_slice::<Value>(&body.to_bytes()) else {
-        return Ok(told(StatusCode::BAD_REQUEST, &json!({ "error": "send JSON: {\"payment\": \"p-1\", \"cents\": 4200}" })));
+        return Ok(told(
+            StatusCode::BAD_REQUEST,
+            &json!({ "error": "send JSON: {\"payment\": \"p-1\", \"cents\": 4200}" }),
+        ));
     };
     charge(&asked, dice, &books).await
 }
@@ -132,12 +136,18 @@ async fn charge(asked: &Value, dice: Dice, books: &Mutex<Books>) -> Result<Respo
         let visit = books.seen.entry(payment.clone()).or_default();
         *visit = visit.saturating_add(1);
         // Only the payments of the demo have a number; what people try by hand goes well.
-        payment.strip_prefix("p-").and_then(|number| number.parse().ok()).map_or(Mood::Fine, |number| dice.mood(number, *visit))
+        payment
+            .strip_prefix("p-")
+            .and_then(|number| number.parse().ok())
+            .map_or(Mood::Fine, |number| dice.mood(number, *visit))
     };
     if mood == Mood::Overworked {
         let mut books = opened(books);
         books.overworked = books.overworked.saturating_add(1);
-        return Ok(told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "no time; nothing was charged" })));
+        return Ok(told(
+            StatusCode::SERVICE_UNAVAILABLE,
+            &json!({ "error": "no time; nothing was charged" }),
+        ));
     }
     let number = {
         let mut books = opened(books);
@@ -151,12 +161,17 @@ async fn charge(asked: &Value, dice: Dice, books: &Mutex<Books>) -> Result<Respo
         books.hung_up = books.hung_up.saturating_add(1);
         return Err(HungUp);
     }
-    Ok(told(StatusCode::CREATED, &json!({ "charge": format!("ch_{number}"), "payment": payment, "cents": asked.get("cents") })))
+    Ok(told(
+        StatusCode::CREATED,
+        &json!({ "charge": format!("ch_{number}"), "payment": payment, "cents": asked.get("cents") }),
+    ))
 }
 
 fn told(status: StatusCode, body: &Value) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(format!("{body}\n"))));
     *response.status_mut() = status;
-    response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    response
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
     response
 }

@@ -45,7 +45,10 @@ pub(crate) async fn run(plan: &Demo) -> Result<()> {
     }
     front.close().await?;
     if !with.is_exact() {
-        bail!("with semel, charges and payments differ: that must not be; say so, with --seed {} and --requests {payments}", plan.seed);
+        bail!(
+            "with semel, charges and payments differ: that must not be; say so, with --seed {} and --requests {payments}",
+            plan.seed
+        );
     }
     Ok(())
 }
@@ -88,7 +91,9 @@ fn told(without: &Run, with: &Run) -> Result<()> {
 
 fn by_hand(proxy: SocketAddr, api: SocketAddr) -> Result<()> {
     let curl = |to: SocketAddr, cents: u32| {
-        format!("  curl -i http://{to}/payments -H 'Idempotency-Key: mine' -d '{{\"payment\":\"mine\",\"cents\":{cents}}}'")
+        format!(
+            "  curl -i http://{to}/payments -H 'Idempotency-Key: mine' -d '{{\"payment\":\"mine\",\"cents\":{cents}}}'"
+        )
     };
     let again = curl(proxy, 4_200);
     let other = curl(proxy, 1);

@@ -86,7 +86,8 @@ mod tests {
     fn every_bad_moment_comes_about_as_often_as_it_should() {
         let throws = || (0..10_000).map(|payment| (payment, Dice::new(1)));
         let moods = |mood| throws().filter(|(payment, dice)| dice.mood(*payment, 1) == mood).count();
-        let clients = |patience| throws().filter(|(payment, dice)| dice.patience(*payment, 1) == patience).count();
+        let clients =
+            |patience| throws().filter(|(payment, dice)| dice.patience(*payment, 1) == patience).count();
         let reused = throws().filter(|(payment, dice)| dice.reuses_key(*payment)).count();
         for (found, percent) in [
             (moods(Mood::Overworked), 8),

@@ -59,7 +59,7 @@ impl Ask {
     }
 
     /// The same, from nobody in particular.
-    pub(crate) fn from_scratch(&self) -> Self {
+    pub(crate) fn without_caller(&self) -> Self {
         let mut ask = self.clone();
         ask.headers.retain(|(name, _)| name != "authorization");
         ask

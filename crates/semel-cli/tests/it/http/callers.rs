@@ -35,7 +35,7 @@ async fn send_from(front: &Front, from: Ipv4Addr, ask: &Ask) -> Answer {
     Connection::open_from(from, front.address()).await.send(ask).await
 }
 
-const ONE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
+const ONE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 async fn h60_the_same_key_of_another_caller_is_another_key(kind: Kind) {
@@ -176,7 +176,7 @@ async fn is_over_quota(front: &Front, caller: &str, known: &Answer, known_ask: &
     front.send(&new).await.refused(429, "quota_exceeded");
     front.send(known_ask).await.replays(known);
     front.send(&Ask::post("/status/201").from(caller)).await.ran(201);
-    front.send(&new.from_scratch().from("somebody else")).await.ran(201);
+    front.send(&new.without_caller().from("somebody else")).await.ran(201);
     assert_eq!(front.service.count_of("one-too-many"), 1, "only somebody else ran");
 }
 

@@ -65,10 +65,10 @@ impl Front {
     }
 
     /// Holds on to the store for as long as the front lives.
-    fn keep(&mut self, shelf: Shelf) {
+    fn keep(&mut self, kept_in: Shelf) {
         match &mut self.side {
-            Side::Layer(layered) => layered.shelf = Some(shelf),
-            Side::Proxy(proxied) => proxied.shelf = Some(shelf),
+            Side::Layer(layered) => layered.shelf = Some(kept_in),
+            Side::Proxy(proxied) => proxied.shelf = Some(kept_in),
         }
     }
 

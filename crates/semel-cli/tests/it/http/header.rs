@@ -8,6 +8,7 @@ use super::setup::Setup;
 rules! {
     h01_a_quoted_value_is_the_key_without_its_quotes
     h02_a_bare_value_is_the_same_key_as_a_quoted_one
+    h02_an_apostrophe_is_no_quote
     h02_a_bare_value_of_other_characters_is_refused
     h02_strict_mode_refuses_every_bare_value
     h02_a_key_is_trimmed
@@ -60,9 +61,14 @@ async fn h01_a_quoted_value_is_the_key_without_its_quotes(kind: Kind) {
 async fn h02_a_bare_value_is_the_same_key_as_a_quoted_one(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     are_one_key(&front, &[b"8e03978e-40d5", b"\"8e03978e-40d5\"", b"8e03978e-40d5"]).await;
-    let bare = b"!#$%&'()*+-./0189:<=>?@AZ[]^_`az{|}~";
+    let bare = b"!#$%&()*+-./0189:<=>?@AZ[]^_`az{|}~";
     let quoted = [b"\"".as_slice(), bare, b"\""].concat();
     are_one_key(&front, &[bare, &quoted]).await;
+}
+
+async fn h02_an_apostrophe_is_no_quote(kind: Kind) {
+    let front = Front::start(kind, Setup::new()).await;
+    are_one_key(&front, &[b"o'brien-1", b"\"o'brien-1\""]).await;
 }
 
 async fn h02_a_bare_value_of_other_characters_is_refused(kind: Kind) {

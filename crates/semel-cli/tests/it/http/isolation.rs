@@ -18,7 +18,7 @@ rules! {
 /// Bob, who is nobody's friend, asks with the key that ada used, and is served as if she had never been.
 async fn bob_is_alone(front: &Front, ask: &Ask) {
     let before = front.service.count();
-    let bobs = ask.from_scratch().from("bob").to("/status/201").body("of bob's own");
+    let bobs = ask.without_caller().from("bob").to("/status/201").body("of bob's own");
     let first = front.send(&bobs).await;
     assert_eq!(first.ran(201).text(), format!("call {}", before + 1));
     front.send(&bobs).await.replays(&first);

@@ -23,14 +23,12 @@ impl Visit for Line {
     }
 }
 
-impl Listener {
-    fn note(&self, what: &str, visit: impl FnOnce(&mut Line)) {
-        let mut line = Line(what.to_owned());
-        visit(&mut line);
-        let mut heard = HEARD.lock().expect("nobody panicked");
-        heard.push_str(&line.0);
-        heard.push('\n');
-    }
+fn note(what: &str, visit: impl FnOnce(&mut Line)) {
+    let mut line = Line(what.to_owned());
+    visit(&mut line);
+    let mut heard = HEARD.lock().expect("nobody panicked");
+    heard.push_str(&line.0);
+    heard.push('\n');
 }
 
 impl Subscriber for Listener {
@@ -39,18 +37,18 @@ impl Subscriber for Listener {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        self.note(span.metadata().name(), |line| span.record(line));
+        note(span.metadata().name(), |line| span.record(line));
         Id::from_u64(self.spans.fetch_add(1, Ordering::Relaxed))
     }
 
     fn record(&self, _: &Id, values: &Record<'_>) {
-        self.note("recorded", |line| values.record(line));
+        note("recorded", |line| values.record(line));
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        self.note(event.metadata().target(), |line| event.record(line));
+        note(event.metadata().target(), |line| event.record(line));
     }
 
     fn enter(&self, _: &Id) {}

@@ -13,10 +13,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 pub(crate) fn soon<T>(what: &str, future: impl Future<Output = T>) -> impl Future<Output = T> {
     let what = what.to_owned();
     async move {
-        match timeout(PATIENCE, future).await {
-            Ok(done) => done,
-            Err(_) => panic!("waited {} s for {what}", PATIENCE.as_secs()),
-        }
+        let done = timeout(PATIENCE, future).await;
+        done.unwrap_or_else(|_| panic!("waited {} s for {what}", PATIENCE.as_secs()))
     }
 }
 
