@@ -8,7 +8,6 @@ use semel_http::Principal;
 
 use super::http_value::header;
 use super::jwt::{self, Token};
-use super::pending::Pending as _;
 use super::table::Table;
 use super::value::{Read, Value, list, text, word, wrong};
 use super::words::Words;

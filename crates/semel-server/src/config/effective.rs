@@ -144,7 +144,7 @@ fn rules(rules: &Rules) -> Lines {
         ("request_bytes_max", sized(rules.request_bytes_max as u64)),
         ("response_bytes_max", sized(rules.response_bytes_max as u64)),
         ("headers_kept", headers.unwrap_or_else(|| quoted(ALL))),
-        ("fields_left_out", listed(rules.fields_left_out.iter().map(|path| quoted(format!("{path:?}"))))),
+        ("fields_left_out", listed(rules.fields_left_out.iter().map(quoted))),
         (
             "while_running",
             match rules.while_running {

@@ -53,7 +53,7 @@ pub(super) fn header(value: &Value<'_>) -> Read<HeaderName> {
 }
 
 pub(super) fn json_path(value: &Value<'_>) -> Read<JsonPath> {
-    text(|_| Err("PENDING"))(value)
+    text(|text| text.parse::<JsonPath>().map_err(|error| format!("wrong: {error}")))(value)
 }
 
 /// Where requests go.

@@ -1,9 +1,8 @@
 //! `[principal]` with `from = "jwt"`: a claim of a verified token.
 
-use semel_http::Principal;
+use semel_http::{Jwt, Principal};
 
 use super::callers::{Source, secret_file, variable};
-use super::pending::Pending as _;
 use super::table::Table;
 use super::value::{Read, Value, any_text, text};
 
@@ -24,6 +23,7 @@ pub(super) struct Token {
     claim: String,
     issuer: Option<String>,
     audience: Option<String>,
+    verified: Jwt,
 }
 
 /// The key, and where it was found.
@@ -68,7 +68,26 @@ pub(super) fn token(table: &mut Table<'_>, source: Source) -> Option<Token> {
             &format!("is a secret of {} bytes; take {SECRET_BYTES_MIN} at least", key.bytes.len()),
         );
     }
-    Some(Token { algorithm: algorithm?, key, claim, issuer, audience })
+    let algorithm = algorithm?;
+    let made = if key.is_secret() {
+        Jwt::hmac(&key.bytes, &[&algorithm])
+    } else {
+        Jwt::public_key(&key.bytes, &[&algorithm])
+    };
+    let mut verified = match made {
+        Ok(jwt) => jwt.claim(&claim),
+        Err(error) => {
+            table.wrong(key.place.0, &format!("cannot be used: {error}"));
+            return None;
+        }
+    };
+    if let Some(issuer) = &issuer {
+        verified = verified.issuer(issuer);
+    }
+    if let Some(audience) = &audience {
+        verified = verified.audience(audience);
+    }
+    Some(Token { algorithm, key, claim, issuer, audience, verified })
 }
 
 /// One algorithm, one key, and the two of a kind.
@@ -122,7 +141,7 @@ impl Key {
 
 impl Token {
     pub(super) fn principal(&self) -> Principal {
-        Principal::shared()
+        Principal::jwt(self.verified.clone())
     }
 
     /// The lines of a file that say the same, without the key itself.

@@ -25,7 +25,6 @@ mod http_value;
 mod jwt;
 mod nearest;
 mod overrides;
-mod pending;
 mod process;
 mod profile;
 mod root;

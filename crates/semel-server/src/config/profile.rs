@@ -31,7 +31,8 @@ pub(super) fn profile(root: &mut Table<'_>, overrides: &Overrides) -> Profile {
     key.finish();
     let mut statuses = root.table("statuses");
     for code in Code::ALL {
-        if let Some(status) = statuses.read(code.word(), refusal) {
+        let status = statuses.read(code.word(), refusal);
+        if let Some(status) = status.filter(|status| *status != profile.statuses.of(code)) {
             profile.statuses = profile.statuses.with(code, status);
         }
     }

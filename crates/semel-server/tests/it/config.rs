@@ -221,7 +221,7 @@ fn each_thing_that_cannot_be_is_told_what_to_write() {
         ("[rules]\nattempts_max = 0", "write 1 to 4294967295"),
         ("[rules]\nmethods = ['GET']", "which passes untouched"),
         ("[rules]\nstatuses_not_kept = [503]", "up to `on_server_error`"),
-        ("[rules]\nfields_left_out = ['client_time']", "`fields_left_out` is \"client_time\""),
+        ("[rules]\nfields_left_out = ['client_time']", "it begins with `$`, as in `$.client_time`"),
         ("[rules]\nrequest_bytes_max = '512MiB'", "raise held_bytes_max"),
         ("[rules]\nwhile_running = 'wait'", "write \"reject\" or { wait = \"10s\" }"),
         (
