@@ -61,6 +61,7 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         upstream: upstream?,
         store: store.address,
         principal: callers.principal()?,
+        trusted_proxies: callers.trusted_proxies.clone(),
         http,
         tls,
         upstream_authorities,
