@@ -21,6 +21,7 @@ rules! {
     h40_a_request_that_waited_long_enough_is_told_to_come_back
     h41_a_hundred_at_once_over_two_processes_on_one_postgres_run_once
     h41_a_hundred_at_once_over_two_processes_on_one_redis_run_once
+    h41_without_a_shared_store_each_process_would_run
     h42_a_409_of_the_service_is_told_apart_by_its_code
 }
 
@@ -130,6 +131,16 @@ async fn h41_a_hundred_at_once_over_two_processes_on_one_postgres_run_once(kind:
 
 async fn h41_a_hundred_at_once_over_two_processes_on_one_redis_run_once(kind: Kind) {
     a_hundred_at_once(kind, &Shelf::on(Place::redis).await).await;
+}
+
+/// Control: what makes the hundred run once is the store that they share.
+async fn h41_without_a_shared_store_each_process_would_run(kind: Kind) {
+    let (service, shelves) = (Service::default(), [Shelf::plain(kind), Shelf::plain(kind)]);
+    for shelf in &shelves {
+        let front = Front::start_on(kind, &Setup::new(), shelf, &service).await;
+        front.send(&Ask::post("/status/201").key("k")).await.ran(201);
+    }
+    assert_eq!(service.count(), 2);
 }
 
 async fn h42_a_409_of_the_service_is_told_apart_by_its_code(kind: Kind) {

@@ -1,9 +1,12 @@
 //! H53 to H55: processes that die or sleep, and stores that are down.
 
+use std::time::Duration;
+
 use semel::record::Record;
 use semel::store::Scan;
 use semel::{Resolution, Semel};
 use semel_servers::{AppendFsync, Redis};
+use tokio::time::Instant;
 
 use super::answer::Answer;
 use super::ask::Ask;
@@ -19,6 +22,7 @@ use crate::place::Place;
 rules! {
     h53_after_the_lease_of_a_dead_process_a_retry_runs_again
     h53_after_the_lease_of_a_dead_process_the_key_is_held_if_the_policy_says_so
+    h53_a_run_that_lives_is_renewed_beyond_its_lease
     h53_what_was_kept_before_the_death_is_still_replayed
     h54_a_worker_that_lost_its_lease_cannot_overwrite_the_newer_record
     h55_while_the_store_is_down_requests_with_a_key_are_refused
@@ -86,6 +90,23 @@ async fn h53_after_the_lease_of_a_dead_process_the_key_is_held_if_the_policy_say
     drop(semel);
     let front = Front::start_on(kind, &setup, &shelf, &service).await;
     assert_eq!(front.send(&ask).await.ran(201).text(), "call 2");
+}
+
+async fn h53_a_run_that_lives_is_renewed_beyond_its_lease(kind: Kind) {
+    let front = Front::start(kind, Setup::new().rule("lease = \"600ms\"")).await;
+    let ask = Ask::post("/gate/gate").key("k");
+    let running = front.send_later(&ask);
+    front.service.until_called(1).await;
+    let started_at = Instant::now();
+    until("three leases to pass", async || {
+        front.send(&ask).await.refused(409, "in_flight");
+        (started_at.elapsed() > Duration::from_millis(1_800)).then_some(())
+    })
+    .await;
+    front.service.open("gate");
+    let first = running.await.expect("ends");
+    front.send(&ask).await.replays(first.ran(201));
+    assert_eq!(front.service.count(), 1);
 }
 
 async fn h53_what_was_kept_before_the_death_is_still_replayed(kind: Kind) {

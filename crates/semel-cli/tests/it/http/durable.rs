@@ -53,12 +53,14 @@ fn impatient() -> Setup {
 
 async fn h24_a_response_that_cannot_be_kept_is_not_reported(kind: Kind) {
     let (front, mut redis) = on_own_redis(kind, &impatient()).await;
+    // Control: while the store is there, it is.
+    assert_eq!(front.send(&Ask::post("/status/201").key("before")).await.ran(201).text(), "call 1");
     let running = front.send_later(&Ask::post("/gate/gate").key("k"));
-    front.service.until_called(1).await;
+    front.service.until_called(2).await;
     redis.kill().expect("is ours");
     front.service.open("gate");
     let answer = running.await.expect("ends");
-    assert!(!answer.text().contains("call 1"), "reported, and nobody keeps it: {answer:?}");
+    assert!(!answer.text().contains("call 2"), "reported, and nobody keeps it: {answer:?}");
     answer.refused(504, "outcome_unknown");
 }
 
