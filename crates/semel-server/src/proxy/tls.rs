@@ -52,7 +52,8 @@ pub(super) fn to_upstream(settings: &ProxySettings) -> Result<Arc<ClientConfig>>
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let read = || CertificateDer::pem_file_iter(file)?.collect::<std::result::Result<Vec<_>, _>>();
-    let chain = read().map_err(|error| refused(file, "holds no certificates in PEM that can be read", error))?;
+    let chain =
+        read().map_err(|error| refused(file, "holds no certificates in PEM that can be read", error))?;
     if chain.is_empty() {
         return Err(refused(file, "holds no certificate", "it has no `-----BEGIN CERTIFICATE-----`"));
     }

@@ -70,7 +70,11 @@ fn one_host<B>(request: &mut Request<B>) -> Result<(), Refused> {
     }
     let Some(authority) = request.uri().authority() else {
         // Only HTTP/1.0 may leave it out.
-        return if host.is_some() || request.version() == Version::HTTP_10 { Ok(()) } else { Err(Refused::Host) };
+        return if host.is_some() || request.version() == Version::HTTP_10 {
+            Ok(())
+        } else {
+            Err(Refused::Host)
+        };
     };
     if authority.as_str().contains('@') {
         return Err(Refused::Host);

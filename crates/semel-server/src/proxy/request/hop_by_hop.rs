@@ -1,8 +1,6 @@
 //! Headers that are between two neighbours only, and never passed on.
 
-use http::header::{
-    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRANSFER_ENCODING, UPGRADE,
-};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -58,6 +56,9 @@ fn strip_named(headers: &mut HeaderMap) {
 
 fn wants_trailers(headers: &HeaderMap) -> bool {
     headers.get_all(TE).iter().any(|value| {
-        value.as_bytes().split(|byte| *byte == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"trailers"))
+        value
+            .as_bytes()
+            .split(|byte| *byte == b',')
+            .any(|word| word.trim_ascii().eq_ignore_ascii_case(b"trailers"))
     })
 }

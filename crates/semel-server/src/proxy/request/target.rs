@@ -20,7 +20,10 @@ pub(in crate::proxy) struct Target {
 impl Target {
     pub(in crate::proxy) fn new(upstream: &Uri, version: UpstreamVersion) -> Result<Self> {
         let refused = |why: &str| {
-            Error::new(ErrorKind::Invalid, format!("the upstream `{upstream}` {why}; use `http://127.0.0.1:3000`, say"))
+            Error::new(
+                ErrorKind::Invalid,
+                format!("the upstream `{upstream}` {why}; use `http://127.0.0.1:3000`, say"),
+            )
         };
         let scheme = upstream.scheme().filter(|scheme| **scheme == Scheme::HTTP || **scheme == Scheme::HTTPS);
         let scheme = scheme.cloned().ok_or_else(|| refused("is neither http nor https"))?;

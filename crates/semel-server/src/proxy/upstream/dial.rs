@@ -37,9 +37,9 @@ impl Dial {
         connect_timeout: Duration,
     ) -> Result<Self> {
         let refused = |message: String| Error::new(ErrorKind::Invalid, message);
-        let authority = upstream
-            .authority()
-            .ok_or_else(|| refused(format!("`{upstream}` names no host: use `http://127.0.0.1:3000`, say")))?;
+        let authority = upstream.authority().ok_or_else(|| {
+            refused(format!("`{upstream}` names no host: use `http://127.0.0.1:3000`, say"))
+        })?;
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let secured = tls
             .map(|config| {

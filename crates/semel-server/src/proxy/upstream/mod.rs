@@ -21,4 +21,4 @@ pub use body::UpstreamBody;
 pub(super) use send::{Failure, Upstream};
 
 /// The body of a request that is sent to the upstream.
-pub(super) type Sent = outgoing::Outgoing<super::client::ClientBody>;
+pub(super) type Sent = outgoing::Outgoing<semel_http::RequestBody<super::client::ClientBody>>;
