@@ -182,6 +182,7 @@ fn can_happen(code: Code, profile: &Profile) -> bool {
         | Code::BodyIncomplete
         | Code::QuotaExceeded
         | Code::UpstreamUnreachable
+        | Code::RequestMalformed
         | Code::Overloaded => true,
     }
 }

@@ -9,7 +9,7 @@ use semel_http::Principal;
 use super::http_value::header;
 use super::jwt::{self, Token};
 use super::table::Table;
-use super::value::{Read, Value, list, text, word, wrong};
+use super::value::{Read, Value, word, wrong};
 use super::words::Words;
 
 /// Where a caller's name comes from.
@@ -53,7 +53,7 @@ pub(super) struct Callers {
     pub(super) trusted_proxies: Vec<IpNet>,
 }
 
-pub(super) fn callers(mut table: Table<'_>) -> Callers {
+pub(super) fn callers(mut table: Table<'_>, trusted_proxies: &[IpNet]) -> Callers {
     let source = table.read("from", word(SOURCE)).unwrap_or(Source::Authorization);
     let otherwise = table.read("or", word(OTHERWISE)).unwrap_or(match source {
         Source::Authorization => Otherwise::Peer,
@@ -64,7 +64,7 @@ pub(super) fn callers(mut table: Table<'_>) -> Callers {
         header: table.read("header", header),
         token: jwt::token(&mut table, source),
         otherwise,
-        trusted_proxies: table.read("trusted_proxies", list(text(network))).unwrap_or_default(),
+        trusted_proxies: trusted_proxies.to_vec(),
     };
     callers.judge(&table);
     table.finish();
@@ -82,10 +82,6 @@ impl Callers {
         }
         if matches!(self.source, Source::Peer | Source::Shared) && table.has("or") {
             table.wrong("or", "does nothing: every caller has an address, or is the one that all are");
-        }
-        let sees_peers = self.source == Source::Peer || self.otherwise == Otherwise::Peer;
-        if !sees_peers && table.has("trusted_proxies") {
-            table.wrong("trusted_proxies", "does nothing without from = \"peer\" or or = \"peer\"");
         }
     }
 
@@ -115,7 +111,7 @@ impl Callers {
 }
 
 /// `10.0.0.0/8`, or one address.
-fn network(text: &str) -> Result<IpNet, String> {
+pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let net = text.parse::<IpNet>().or_else(|_| text.parse::<std::net::IpAddr>().map(IpNet::from));
     let net = net.map_err(|_| format!("\"{text}\", no network; write \"10.0.0.0/8\" or \"192.0.2.7\""))?;
     if net.prefix_len() == 0 {

@@ -77,6 +77,7 @@ fn root(settings: &ProxySettings, store: &From) -> Lines {
         lines.push(("upstream_authorities", quoted(file.display())));
     }
     lines.push(("listen", quoted(settings.listen)));
+    lines.push(("trusted_proxies", listed(settings.trusted_proxies.iter().map(quoted))));
     lines.push((
         "store",
         match store {
@@ -109,9 +110,6 @@ fn principal(callers: &Callers) -> Lines {
     }
     if !matches!(callers.source, Source::Peer | Source::Shared) {
         lines.push(("or", quoted(word_for(OTHERWISE, &callers.otherwise))));
-    }
-    if !callers.trusted_proxies.is_empty() {
-        lines.push(("trusted_proxies", listed(callers.trusted_proxies.iter().map(quoted))));
     }
     lines
 }
@@ -189,6 +187,7 @@ fn timeouts(timeouts: &Timeouts) -> Lines {
         ("body_idle", timeouts.body_idle),
         ("connect", timeouts.connect),
         ("response", timeouts.response),
+        ("upgraded_idle", timeouts.upgraded_idle),
         ("upstream_idle", timeouts.upstream_idle),
         ("store", timeouts.store),
         ("drain", timeouts.drain),

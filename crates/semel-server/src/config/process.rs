@@ -47,6 +47,7 @@ pub(super) fn timeouts(mut table: Table<'_>) -> Timeouts {
     table.set("body_idle", &mut timeouts.body_idle, time(span()));
     table.set("connect", &mut timeouts.connect, time(span()));
     table.set("response", &mut timeouts.response, time(span()));
+    table.set("upgraded_idle", &mut timeouts.upgraded_idle, time(span()));
     table.set("upstream_idle", &mut timeouts.upstream_idle, time(span()));
     table.set("store", &mut timeouts.store, time(span()));
     table.set("drain", &mut timeouts.drain, time(Duration::ZERO..=Duration::from_hours(24)));

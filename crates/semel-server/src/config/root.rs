@@ -34,7 +34,8 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     let listen = overrides.listen.or(listen).unwrap_or(LISTEN);
     let admin = admin(&mut root, overrides, listen);
     let store = store::store(&mut root, overrides);
-    let callers = callers::callers(root.table("principal"));
+    let trusted_proxies = root.read("trusted_proxies", list(text(callers::network))).unwrap_or_default();
+    let callers = callers::callers(root.table("principal"), &trusted_proxies);
     let profile = profile::profile(&mut root, overrides);
     let routes = route::routes(&mut root, &profile.rules);
     let bounds = process::bounds(root.table("bounds"));
@@ -61,11 +62,11 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         upstream: upstream?,
         store: store.address,
         principal: callers.principal()?,
-        trusted_proxies: callers.trusted_proxies.clone(),
         http,
         tls,
         upstream_authorities,
         upstream_version,
+        trusted_proxies,
         admin,
         access_log: overrides.access_log.or(access_log).unwrap_or_default(),
         bounds,

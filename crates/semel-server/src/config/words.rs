@@ -29,11 +29,12 @@ pub(super) fn word_for<T: PartialEq>(words: &Words<T>, meaning: &T) -> &'static 
 }
 
 /// Names that stand at the top of a file. In TOML, what follows a `[table]` is in it: the mistake that is made most.
-const ROOT: [&str; 12] = [
+const ROOT: [&str; 13] = [
     "upstream",
     "upstream_version",
     "upstream_authorities",
     "listen",
+    "trusted_proxies",
     "store",
     "admin",
     "admin_public",

@@ -211,7 +211,7 @@ fn each_thing_that_cannot_be_is_told_what_to_write() {
         ),
         ("[principal]\nfrom = 'jwt'\nalgorithm = 'none'", "no algorithm that is known"),
         ("[principal]\nissuer = 'x'", "`issuer` does nothing without from = \"jwt\""),
-        ("[principal]\ntrusted_proxies = ['0.0.0.0/0']", "any client could pick who it is"),
+        ("trusted_proxies = ['0.0.0.0/0']", "any client could pick who it is"),
         ("[headers]\nkey = 'Idempotency Key'", "no name of a header"),
         ("[headers]\nreplayed = 'idempotency-key'", "means something else already"),
         ("[key]\nchars_max = 2000", "write 1 to 1024"),
@@ -309,8 +309,8 @@ fn the_effective_settings_are_a_file_that_means_the_same() {
     std::fs::write(&secret, "0123456789abcdef0123456789abcdef").expect("is written");
     let everything = format!(
         "listen = '0.0.0.0:80'\nadmin = '0.0.0.0:1'\nadmin_public = true\naccess_log = 'json'\nstore = 'redis://h'\nscope_prefix = ['a \"b\"']
-        upstream_version = '2'\nprofile = 'stripe'\nproblem_base = 'urn:x:'
-        [principal]\nfrom = 'jwt'\nalgorithm = 'HS256'\nsecret_file = '{}'\nissuer = 'i'\naudience = 'a'\nclaim = 'c'\nor = 'peer'\ntrusted_proxies = ['10.0.0.0/8']
+        trusted_proxies = ['10.0.0.0/8']\nupstream_version = '2'\nprofile = 'stripe'\nproblem_base = 'urn:x:'
+        [principal]\nfrom = 'jwt'\nalgorithm = 'HS256'\nsecret_file = '{}'\nissuer = 'i'\naudience = 'a'\nclaim = 'c'\nor = 'peer'
         [headers]\naliases = ['x-k']\nexpires = 'off'
         [key]\nbare = 'refused'
         [statuses]\nin_flight = 425
