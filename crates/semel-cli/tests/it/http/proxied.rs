@@ -43,8 +43,10 @@ impl Proxied {
     pub(crate) async fn before(upstream: &str, setup: &Setup, shelf: &Shelf) -> Self {
         let folder = tempfile::tempdir().expect("a folder for a test");
         let file = folder.path().join("semel.toml");
-        let top =
-            format!("listen = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\nstore = \"{}\"\n", shelf.url());
+        let top = format!(
+            "listen = \"127.0.0.1:0\"\nadmin = \"off\"\nupstream = \"{upstream}\"\nstore = \"{}\"\n",
+            shelf.url()
+        );
         std::fs::write(&file, setup.text(&top)).expect("is written");
         let mut command = semel();
         command.args(["proxy", "--config"]).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped());
