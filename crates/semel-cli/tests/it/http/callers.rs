@@ -113,7 +113,7 @@ async fn h60_a_spoofed_forwarded_header_never_picks_a_caller(kind: Kind) {
 }
 
 async fn h60_forwarded_addresses_count_from_the_right_behind_trusted_proxies(kind: Kind) {
-    let setup = Setup::new().table("principal", "trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]");
+    let setup = Setup::new().top("trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]");
     let front = Front::start(kind, setup).await;
     let behind = |forwarded: &str| charge().header("x-forwarded-for", forwarded);
     let ada = send_from(&front, ONE, &behind("203.0.113.7")).await;

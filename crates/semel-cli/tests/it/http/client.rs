@@ -43,6 +43,11 @@ impl Connection {
         let _gone = self.stream.shutdown().await;
     }
 
+    /// Ends the connection as a client does that was killed: at once, and without a word.
+    pub(crate) fn reset(self) {
+        self.stream.set_zero_linger().expect("a socket");
+    }
+
     /// Sends bytes; the other side may be gone, which is for reading to find out.
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
         let _gone = soon("room to write", self.stream.write_all(bytes)).await;

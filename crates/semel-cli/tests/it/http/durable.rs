@@ -7,6 +7,7 @@ use semel_servers::{AppendFsync, Redis};
 
 use super::answer::{Answer, Ending};
 use super::ask::Ask;
+use super::client::Connection;
 use super::front::{Front, Kind};
 use super::patience::until;
 use super::rules::rules;
@@ -69,7 +70,7 @@ async fn h24_the_last_byte_of_a_streamed_response_waits_for_the_store(kind: Kind
     let ask = Ask::post("/halves/gate").key("k");
     let address = front.address();
     let running = tokio::spawn(async move {
-        let mut connection = super::client::Connection::open(address).await;
+        let mut connection = Connection::open(address).await;
         connection.write(&ask.bytes()).await;
         connection.answer_to("POST").await
     });
@@ -97,24 +98,26 @@ async fn outcome(front: &Front, ask: &Ask) -> Answer {
 async fn h25_a_run_goes_on_when_its_client_goes_away(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     let service = front.service.clone();
-    // Control: without a key, the run ends with its client.
+    // One that closes, and one that was killed.
+    for (key, leave) in [("closed", drop as fn(Connection)), ("killed", Connection::reset)] {
+        let mut connection = front.connect().await;
+        connection.write(&Ask::post("/gate/gate").key(key).bytes()).await;
+        until("the run", async || (service.count_of(key) == 1).then_some(())).await;
+        leave(connection);
+    }
+    // Control: without a key, the run ends with its client; and by then, the others have ended as well, if they do.
     let mut connection = front.connect().await;
     connection.write(&Ask::post("/gate/gate").bytes()).await;
-    service.until_called(1).await;
-    drop(connection);
-    until("the run to be cut off", async || (service.cut_off() == 1).then_some(())).await;
-
-    let ask = Ask::post("/gate/gate").key("k");
-    let mut connection = front.connect().await;
-    connection.write(&ask.bytes()).await;
-    service.until_called(2).await;
-    drop(connection);
-    // A whole request later, the front has certainly seen that its client is gone.
-    front.send(&Ask::get("/status/200")).await.ran(200);
+    service.until_called(3).await;
+    connection.reset();
+    until("the run to be cut off", async || (service.cut_off() > 0).then_some(())).await;
+    assert_eq!(service.cut_off(), 1);
     service.open("gate");
-    let retry = outcome(&front, &ask).await;
-    assert_eq!((retry.status, retry.is_replay(), retry.text().as_str()), (201, true, "call 2"));
-    assert_eq!((service.count_of("k"), service.cut_off()), (1, 1));
+    for key in ["closed", "killed"] {
+        let retry = outcome(&front, &Ask::post("/gate/gate").key(key)).await;
+        assert_eq!((retry.status, retry.is_replay()), (201, true), "{key}: {retry:?}");
+        assert_eq!((service.count_of(key), service.cut_off()), (1, 1), "{key}");
+    }
 }
 
 async fn h25_a_client_that_leaves_amid_the_response_loses_nothing(kind: Kind) {

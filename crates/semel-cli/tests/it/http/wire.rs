@@ -99,7 +99,7 @@ async fn h64_hop_by_hop_headers_go_one_hop(kind: Kind) {
     let ask = Ask::post("/hop").key("k").header("connection", "x-mine, keep-alive").header("x-mine", "1");
     let ask = ask
         .header("keep-alive", "timeout=9")
-        .header("te", "trailers")
+        .header("te", "trailers, deflate;q=0.5")
         .header("proxy-authorization", "Basic eA==");
     let ask = ask.header("proxy-connection", "keep-alive").header("x-kept", "1");
     let first = front.send(&ask).await;
@@ -107,9 +107,11 @@ async fn h64_hop_by_hop_headers_go_one_hop(kind: Kind) {
     let call = front.service.last();
     assert_eq!(call.header("x-kept"), Some("1"));
     if kind == Kind::Proxy {
-        for name in ["x-mine", "keep-alive", "te", "proxy-authorization", "proxy-connection"] {
+        for name in ["x-mine", "keep-alive", "proxy-authorization", "proxy-connection"] {
             assert_eq!(call.header(name), None, "{name} went through");
         }
+        // On its own hop a proxy may take trailers; what its client can do is nobody's business there.
+        assert!(matches!(call.header("te"), None | Some("trailers")), "{call:?}");
         assert!(!call.header("connection").unwrap_or("").contains("x-mine"));
     }
     let retry = front.send(&ask).await;
