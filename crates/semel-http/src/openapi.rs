@@ -182,8 +182,8 @@ fn can_happen(code: Code, profile: &Profile) -> bool {
         | Code::BodyIncomplete
         | Code::QuotaExceeded
         | Code::UpstreamUnreachable
-        | Code::RequestMalformed
-        | Code::Overloaded => true,
+        | Code::Overloaded
+        | Code::RequestMalformed => true,
     }
 }
 

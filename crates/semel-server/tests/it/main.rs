@@ -6,8 +6,19 @@
     reason = "what overflows, or is told what no test foresees, fails a test, as it should"
 )]
 
+mod admin;
+mod bounds;
 mod client;
 mod config;
+mod draining;
+mod failing;
+mod framing;
+mod heads;
+mod http2;
+mod keys;
 mod passing;
 mod proxied;
+mod secured;
 mod service;
+mod streaming;
+mod upgrading;
