@@ -1,5 +1,11 @@
 //! A request, and the bytes that it is on the wire.
 
+use std::net::SocketAddr;
+
+use axum::body::Bytes;
+use axum::http::Request;
+use http_body_util::Full;
+
 /// A request of HTTP/1.1. Nothing is added but a host and a length.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
@@ -73,6 +79,17 @@ impl Ask {
     pub(crate) fn to(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self
+    }
+
+    /// The same for HTTP/2, which frames bodies and names hosts in its own way.
+    pub(crate) fn request(&self, address: SocketAddr) -> Request<Full<Bytes>> {
+        let mut request =
+            Request::builder().method(&*self.method).uri(format!("http://{address}{}", self.path));
+        for (name, value) in &self.headers {
+            request = request.header(name, value.as_slice());
+        }
+        let body = Full::new(Bytes::from(self.body.clone().unwrap_or_default()));
+        request.body(body).expect("is a request")
     }
 
     /// The bytes up to and with the empty line.

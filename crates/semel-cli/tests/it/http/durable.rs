@@ -9,6 +9,7 @@ use super::answer::{Answer, Ending};
 use super::ask::Ask;
 use super::client::Connection;
 use super::front::{Front, Kind};
+use super::multiplexed::Multiplexed;
 use super::patience::until;
 use super::rules::rules;
 use super::service::Service;
@@ -105,15 +106,19 @@ async fn h25_a_run_goes_on_when_its_client_goes_away(kind: Kind) {
         until("the run", async || (service.count_of(key) == 1).then_some(())).await;
         leave(connection);
     }
-    // Control: without a key, the run ends with its client; and by then, the others have ended as well, if they do.
-    let mut connection = front.connect().await;
-    connection.write(&Ask::post("/gate/gate").bytes()).await;
-    service.until_called(3).await;
-    connection.reset();
+    // And one whose connection is of the kind that every server sees the end of.
+    let connection = Multiplexed::open(front.address()).await;
+    let left = tokio::spawn(connection.send(&Ask::post("/gate/gate").key("left")));
+    until("the run", async || (service.count_of("left") == 1).then_some(())).await;
+    left.abort();
+    // Control: without a key, such a run ends with its client; and by then the others have ended as well, if they do.
+    let left = tokio::spawn(connection.send(&Ask::post("/gate/gate")));
+    service.until_called(4).await;
+    left.abort();
     until("the run to be cut off", async || (service.cut_off() > 0).then_some(())).await;
     assert_eq!(service.cut_off(), 1);
     service.open("gate");
-    for key in ["closed", "killed"] {
+    for key in ["closed", "killed", "left"] {
         let retry = outcome(&front, &Ask::post("/gate/gate").key(key)).await;
         assert_eq!((retry.status, retry.is_replay()), (201, true), "{key}: {retry:?}");
         assert_eq!((service.count_of(key), service.cut_off()), (1, 1), "{key}");

@@ -5,7 +5,7 @@
 //! - `profiles`; `cratestack`: what another system promises. `completeness`: no rule is forgotten.
 //! - `rules`: a test for each side. `front`, `layered`, `proxied`: the sides. `setup`, `shelf`: what they are told, and where
 //!   they keep it. `service`, `responses`: what is behind them.
-//! - `ask`, `answer`, `client`: HTTP/1.1 byte by byte. `patience`: waiting. `tamper`, `listener`: what a store holds, what is said.
+//! - `ask`, `answer`, `client`: HTTP/1.1 byte by byte; `multiplexed`: HTTP/2. `patience`: waiting. `tamper`, `listener`: what a store holds, what is said.
 
 mod answer;
 mod ask;
@@ -25,6 +25,7 @@ mod layered;
 mod listener;
 mod logs;
 mod mismatch;
+mod multiplexed;
 mod patience;
 mod profiles;
 mod proxied;

@@ -3,6 +3,7 @@
 use super::answer::{Answer, Ending};
 use super::ask::Ask;
 use super::front::{Front, Kind};
+use super::multiplexed::Multiplexed;
 use super::responses::{KEPT, NOT_KEPT, ONE_HOP, pattern};
 use super::rules::rules;
 use super::service::Service;
@@ -17,6 +18,7 @@ rules! {
     h21_a_retry_gets_the_same_status_and_body_and_the_marker
     h21_a_retry_gets_the_headers_that_go_from_end_to_end
     h21_the_name_of_the_marker_is_configurable
+    h21_a_retry_over_another_version_of_http_gets_the_same
     h22_what_is_for_one_client_only_is_never_replayed
     h22_hop_by_hop_headers_are_never_replayed
     h22_several_headers_of_one_name_keep_their_order
@@ -112,6 +114,23 @@ async fn h21_the_name_of_the_marker_is_configurable(kind: Kind) {
     );
     assert_eq!(retry.header("idempotent-replayed"), None);
     assert_eq!(first.body, retry.body);
+}
+
+async fn h21_a_retry_over_another_version_of_http_gets_the_same(kind: Kind) {
+    let front = Front::start(kind, Setup::new()).await;
+    let connection = Multiplexed::open(front.address()).await;
+    for (key, binary) in [("one", false), ("two", true)] {
+        let ask = if binary { Ask::post("/echo").body(pattern(100_000)) } else { Ask::post("/headers") };
+        let ask = ask.key(key);
+        let first = connection.send(&ask).await;
+        assert!(!first.is_replay() && first.code().is_none(), "{first:?}");
+        for retry in [connection.send(&ask).await, front.send(&ask).await] {
+            retry.replays(&first);
+            assert_eq!(retry.all("link"), first.all("link"));
+        }
+        connection.send(&ask.clone().body("another")).await.refused(422, "mismatch");
+        assert_eq!(front.service.count_of(key), 1);
+    }
 }
 
 async fn h22_what_is_for_one_client_only_is_never_replayed(kind: Kind) {

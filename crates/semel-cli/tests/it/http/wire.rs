@@ -21,6 +21,7 @@ rules! {
     h64_a_head_that_does_not_come_is_not_waited_for
     h64_the_service_is_the_same_whatever_the_request_says
     h64_one_that_hangs_leaves_room_for_others
+    h64_a_client_that_was_killed_leaves_its_place_to_others
     h64_an_upgrade_passes_where_nothing_is_covered
 }
 
@@ -229,6 +230,18 @@ async fn h64_one_that_hangs_leaves_room_for_others(kind: Kind) {
     })
     .await;
     assert_eq!(front.service.count_of("c"), 1);
+}
+
+async fn h64_a_client_that_was_killed_leaves_its_place_to_others(kind: Kind) {
+    let front = Front::start(kind, Setup::new().table("bounds", "in_flight_max = 1")).await;
+    let mut connection = front.connect().await;
+    connection.write(&Ask::post("/gate/gate").bytes()).await;
+    front.service.until_called(1).await;
+    connection.reset();
+    // Without a key, nobody wants to know any more what comes of it.
+    until("the place", async || (front.send(&Ask::get("/status/200")).await.status == 200).then_some(()))
+        .await;
+    assert_eq!(front.service.cut_off(), 1);
 }
 
 async fn h64_an_upgrade_passes_where_nothing_is_covered(kind: Kind) {
