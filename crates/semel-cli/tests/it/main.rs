@@ -12,9 +12,11 @@
 mod arguments;
 mod bench_and_file;
 mod binary;
+mod demo;
 mod http;
 mod list;
 mod place;
+mod proxy_check;
 mod records;
 mod scale;
 mod settle;

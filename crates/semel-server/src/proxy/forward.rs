@@ -156,10 +156,10 @@ impl Inner {
             Failure::Incomplete => (Code::BodyIncomplete, Settle::Unknown),
         };
         let problem = Problem::new(code, failure.to_string());
-        let problem = match code {
-            Code::UpstreamUnreachable => problem.retry_after(UNREACHABLE_RETRY),
-            Code::BodyIncomplete => problem.closing(),
-            _ => problem,
+        let problem = match failure {
+            Failure::Unreachable(_) => problem.retry_after(UNREACHABLE_RETRY),
+            Failure::Incomplete => problem.closing(),
+            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched => problem,
         };
         self.refused(problem, version, is_claimed.then_some(settle))
     }

@@ -127,7 +127,6 @@ impl<S: AsyncRead + Unpin> Client<S> {
     }
 
     /// The next chunk; `Some(None)` for the last, before its trailers.
-    #[expect(clippy::option_option, reason = "broken off, or over, or a chunk")]
     pub(crate) async fn chunk(&mut self) -> Option<Option<Vec<u8>>> {
         let length = usize::from_str_radix(&self.line().await?, 16).ok()?;
         if length == 0 {

@@ -80,11 +80,9 @@ async fn requests_that_are_sent_without_waiting_are_answered_in_their_order() {
     let service = Service::mirror().await;
     let proxy = start(settings(service.address)).await;
     let mut client = Client::connect(proxy.listening()).await;
-    let mut requests = String::new();
-    for n in 0..20 {
-        requests += &format!("POST /{n} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi");
-    }
-    client.write(requests).await;
+    let request = |n| format!("POST /{n} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi");
+    let requests: Vec<_> = (0..20).map(request).collect();
+    client.write(requests.concat()).await;
     for n in 0..20 {
         let answer = client.answer(true).await.expect("is answered");
         assert!(answer.text().starts_with(&format!("POST /{n} ")), "{}", answer.text());

@@ -27,7 +27,7 @@ enum Source {
     /// What the proxy says itself.
     Own(Box<ResponseBody<UpstreamBody>>),
     /// From a connection of HTTP/1.1, which nobody else drives.
-    Http1 { incoming: Incoming, link: Option<Box<Link>>, pool: Arc<Pool> },
+    Http1 { incoming: Incoming, link: Option<Link>, pool: Arc<Pool> },
     /// From a connection of HTTP/2.
     Http2(Incoming),
 }
@@ -43,7 +43,7 @@ impl UpstreamBody {
         Self { source: Source::Own(Box::new(body)), idle: Idle::new(Duration::ZERO) }
     }
 
-    pub(super) fn http1(incoming: Incoming, link: Box<Link>, pool: Arc<Pool>, idle: Duration) -> Self {
+    pub(super) fn http1(incoming: Incoming, link: Link, pool: Arc<Pool>, idle: Duration) -> Self {
         Self { source: Source::Http1 { incoming, link: Some(link), pool }, idle: Idle::new(idle) }
     }
 
@@ -74,7 +74,7 @@ impl Source {
 /// The next frame. Only if none is there yet does the connection move.
 fn poll_driven(
     incoming: &mut Incoming,
-    link: &mut Option<Box<Link>>,
+    link: &mut Option<Link>,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
     if let Poll::Ready(frame) = Pin::new(&mut *incoming).poll_frame(cx) {
@@ -87,7 +87,7 @@ fn poll_driven(
     Pin::new(incoming).poll_frame(cx)
 }
 
-fn give_back(link: &mut Option<Box<Link>>, pool: &Pool, cx: &mut Context<'_>) {
+fn give_back(link: &mut Option<Link>, pool: &Pool, cx: &mut Context<'_>) {
     if let Some(mut link) = link.take()
         && link.is_reusable(cx)
     {

@@ -145,7 +145,7 @@ impl Upstream {
         Err(Failure::Unreachable(closed_at_once()))
     }
 
-    async fn connect(&self) -> io::Result<Box<Link>> {
+    async fn connect(&self) -> io::Result<Link> {
         let dialled = self.dial.dial().await?;
         metrics::counter!("semel_http_upstream_connects_total").increment(1);
         Link::new(dialled).await.map_err(io::Error::other)
@@ -154,7 +154,7 @@ impl Upstream {
     async fn answered(
         &self,
         response: Response<Incoming>,
-        mut link: Box<Link>,
+        mut link: Link,
         pool: &Arc<Pool>,
     ) -> Response<UpstreamBody> {
         let (parts, incoming) = response.into_parts();
