@@ -1,7 +1,7 @@
 //! The proxy as people run it: the real binary, before a service on loopback.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -112,7 +112,8 @@ fn collect(pipe: impl Read + Send + 'static, written: &Arc<Mutex<String>>) {
 
 /// Where it says that it listens.
 fn listening(text: &str) -> Option<SocketAddr> {
-    let line = text.lines().find(|line| line.contains("listening"))?;
-    line.split(|c: char| c.is_whitespace() || c == '"' || c == ',')
-        .find_map(|word| word.trim_start_matches("http://").trim_end_matches('/').parse().ok())
+    let line = text.lines().find(|line| line.to_lowercase().contains("listening"))?;
+    let (_, after) = line.split_once("127.0.0.1:")?;
+    let port = after.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+    Some((Ipv4Addr::LOCALHOST, port).into())
 }
