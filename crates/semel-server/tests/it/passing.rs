@@ -43,9 +43,9 @@ async fn an_answer_without_a_body_keeps_what_it_says_of_it() {
         loop {
             let head = line.head().await;
             if head.starts_with("HEAD") {
-                line.write("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nETag: \"a\"\r\n\r\n").await;
+                line.write("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nX-Of: a\r\n\r\n").await;
             } else if head.starts_with("GET") {
-                line.write("HTTP/1.1 304 Not Modified\r\nContent-Length: 1234\r\nETag: \"a\"\r\n\r\n").await;
+                line.write("HTTP/1.1 304 Not Modified\r\nContent-Length: 1234\r\nX-Of: a\r\n\r\n").await;
             } else {
                 return;
             }
@@ -56,7 +56,7 @@ async fn an_answer_without_a_body_keeps_what_it_says_of_it() {
     let mut client = Client::connect(proxy.listening()).await;
     for (request, status) in [("HEAD", 200), ("GET", 304), ("HEAD", 200)] {
         let answer = client.ask(&format!("{request} / HTTP/1.1\r\nHost: a\r\n\r\n")).await;
-        assert_eq!((answer.status, answer.header("etag")), (status, Some("\"a\"")));
+        assert_eq!((answer.status, answer.header("x-of")), (status, Some("a")));
         // hyper leaves it out of a 304, which may.
         assert_eq!(answer.header("content-length"), (status == 200).then_some("1234"), "{request}");
     }

@@ -124,7 +124,7 @@ mod tests {
         let peer = "192.0.2.1:4711".parse().expect("is an address");
         let mut entry = Entry::new(Arc::new(Observed::new(None)), &request, peer, None);
         let mut response = Response::new(());
-        *response.status_mut() = http::StatusCode::CONFLICT;
+        *response.status_mut() = http::StatusCode::from_u16(409).expect("is a status");
         let key = semel::Key::new("http", "secret").expect("is a key").id();
         let decided = Decided { decision: "busy", code: Some(Code::InFlight), key: Some(key) };
         response.extensions_mut().insert(decided);
