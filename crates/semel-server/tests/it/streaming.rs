@@ -119,13 +119,3 @@ async fn a_large_body_passes_whole_in_both_directions() {
     assert!(answer.body == body, "{} bytes of {} came back", answer.body.len(), body.len());
     drop(writer.await.expect("all was written"));
 }
-
-#[tokio::test]
-async fn a_client_that_only_reads_on_is_answered() {
-    let service = Service::mirror().await;
-    let proxy = start(settings(service.address)).await;
-    let mut client = Client::connect(proxy.listening()).await;
-    client.write("GET /half HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    client.half_close().await;
-    assert_eq!(client.answer(true).await.expect("is answered").status, 200);
-}

@@ -69,6 +69,7 @@ async fn h02_a_bare_value_is_the_same_key_as_a_quoted_one(kind: Kind) {
 async fn h02_an_apostrophe_is_no_quote(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     are_one_key(&front, &[b"o'brien-1", b"\"o'brien-1\""]).await;
+    let front = Front::start(kind, Setup::new()).await;
     are_malformed(&front, &[b"'o-brien-1'"]).await;
 }
 

@@ -98,7 +98,9 @@ impl Manner {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.timeouts.head)
-            .half_close(true)
+            // A client that closes its side is taken for gone, as other proxies do: with half-closed ones served, hyper would
+            // not see one that was killed before its answer is written, and its place would stay taken.
+            .half_close(false)
             .max_header_size(self.bounds.head_bytes_max)
             .max_buf_size(self.bounds.head_bytes_max.max(BUFFER_BYTES_MIN))
             .serve_connection(line, service)
