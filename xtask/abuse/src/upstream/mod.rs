@@ -8,5 +8,5 @@ mod request;
 mod service;
 mod strict;
 
-pub(crate) use ledger::{Call, Ledger, Seen};
+pub(crate) use ledger::{Ledger, Seen};
 pub(crate) use service::{HANG, SLOW, Upstream};
