@@ -12,21 +12,22 @@
 #![expect(clippy::arithmetic_side_effects, reason = "lengths and counts of what fits into memory")]
 
 mod ask;
-//mod crowd;
+mod crowd;
 mod disconnects;
-//mod kill;
-//mod many_keys;
+mod kill;
+mod limits;
+mod many_keys;
 mod proxy;
 mod race;
-//mod slow;
+mod slow;
 mod smuggling;
 mod upstream;
 mod wire;
 
-//pub use crowd::{Crowded, crowd};
+pub use crowd::{Crowded, crowd};
 pub use disconnects::{Disconnected, disconnects};
-//pub use kill::{Killed, kill};
-//pub use many_keys::{ManyKeys, many_keys};
+pub use kill::{Killed, kill};
+pub use many_keys::{ManyKeys, many_keys};
 pub use race::Step;
-//pub use slow::{Slowed, slow};
+pub use slow::{Slowed, slow};
 pub use smuggling::{Smuggled, smuggling};

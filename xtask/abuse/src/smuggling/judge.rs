@@ -64,10 +64,10 @@ fn body(shape: &Shape, seen: &Seen, faults: &mut Vec<String>) {
             body.len()
         )),
         Right::Refused if seen.is_whole => {
-            faults.push("it was passed on, and nobody knows where it ends".to_owned())
+            faults.push("it was passed on, and nobody knows where it ends".to_owned());
         }
         Right::Answered(_) if !is_before => {
-            faults.push("it was passed on, and should have been refused".to_owned())
+            faults.push("it was passed on, and should have been refused".to_owned());
         }
         Right::Passed(_) | Right::Refused | Right::Answered(_) => {}
     }

@@ -218,7 +218,7 @@ fn long(kind: Kind) -> Vec<Shape> {
     let lines = [
         ("a value", format!("X: {}\r\n", "a".repeat(LONG))),
         ("a name", format!("{}: x\r\n", "a".repeat(LONG))),
-        ("many fields", (0..LONG / 20).map(|n| format!("X-{n}: aaaaaaaaaa\r\n")).collect()),
+        ("many fields", "X-Many: aaaaaaaaaa\r\n".repeat(LONG / 20)),
     ];
     let field = |(name, line): (&str, String)| {
         let draft = Draft::new(kind);
