@@ -27,10 +27,12 @@ mod held;
 pub mod json;
 mod kept;
 mod layer;
+mod openapi;
 mod principal;
 mod problem;
 mod profile;
 mod quota;
+mod refusal;
 mod replay;
 mod reply;
 mod route;
@@ -46,6 +48,7 @@ pub use future::ResponseFuture;
 #[cfg(feature = "axum")]
 pub use granted::Granted;
 pub use layer::IdempotencyLayer;
+pub use openapi::openapi_fragment;
 #[cfg(feature = "jwt")]
 pub use principal::Jwt;
 pub use principal::{Caller, PeerAddress, Principal};

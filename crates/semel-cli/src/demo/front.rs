@@ -31,7 +31,7 @@ impl Front {
 
     /// Lets what runs finish, and clears up.
     pub(super) async fn close(self) -> Result<()> {
-        drop(self.proxy);
+        self.proxy.drain().await;
         self.folder.close().context("cannot remove the folder of the store")
     }
 }

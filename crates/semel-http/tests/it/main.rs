@@ -9,6 +9,8 @@
 mod bodies;
 mod extractor;
 mod leaving;
+mod meaning;
 mod outages;
 mod settling;
+mod vectors;
 mod world;

@@ -136,7 +136,7 @@ impl Default for Timeouts {
             head: Duration::from_secs(30),
             body_idle: Duration::from_secs(30),
             connect: Duration::from_secs(5),
-            response: Duration::from_secs(60),
+            response: Duration::from_mins(1),
             upgraded_idle: Duration::from_mins(5),
             upstream_idle: Duration::from_secs(4),
             store: Duration::from_secs(5),

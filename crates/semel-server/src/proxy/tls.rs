@@ -18,7 +18,7 @@ pub(super) fn to_clients(tls: &ServerTls) -> Result<Arc<ServerConfig>> {
         .map_err(|error| refused(&tls.key, "holds no private key in PEM that can be read", error))?;
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
-        .map_err(unusable)?
+        .map_err(|error| unusable(&error))?
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(|error| refused(&tls.certificate, "does not go with its key", error))?;
@@ -40,7 +40,7 @@ pub(super) fn to_upstream(settings: &ProxySettings) -> Result<Arc<ClientConfig>>
     }
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
-        .map_err(unusable)?
+        .map_err(|error| unusable(&error))?
         .with_root_certificates(authorities)
         .with_no_client_auth();
     config.alpn_protocols = match settings.upstream_version {
@@ -68,6 +68,6 @@ fn refused(file: &Path, what: &str, why: impl Display) -> Error {
     Error::new(ErrorKind::Invalid, format!("{} {what}: {why}", file.display()))
 }
 
-fn unusable(error: rustls::Error) -> Error {
+fn unusable(error: &rustls::Error) -> Error {
     Error::new(ErrorKind::Invalid, format!("no version of TLS can be used: {error}"))
 }

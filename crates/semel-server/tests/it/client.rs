@@ -3,15 +3,16 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 
 /// No answer of these tests takes longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection of HTTP/1.1.
-pub(crate) struct Client(BufReader<TcpStream>);
+pub(crate) struct Client<S = TcpStream>(BufReader<S>);
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,6 +41,27 @@ impl Client {
         Self(BufReader::new(stream))
     }
 
+    /// One half reads while the other writes.
+    pub(crate) fn split(self) -> (Client<OwnedReadHalf>, Writing) {
+        let (reading, writing) = self.0.into_inner().into_split();
+        (Client(BufReader::new(reading)), Writing(writing))
+    }
+}
+
+/// The half that writes.
+pub(crate) struct Writing(OwnedWriteHalf);
+
+impl Writing {
+    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        self.0.write_all(bytes.as_ref()).await.expect("is written");
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    pub(crate) fn over(stream: S) -> Self {
+        Self(BufReader::new(stream))
+    }
+
     pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.write_all(bytes.as_ref()).await.expect("is written");
     }
@@ -54,7 +76,9 @@ impl Client {
     pub(crate) async fn half_close(&mut self) {
         self.0.shutdown().await.expect("is shut");
     }
+}
 
+impl<S: AsyncRead + Unpin> Client<S> {
     /// The next line, without its end; `None` if the connection ended.
     pub(crate) async fn line(&mut self) -> Option<String> {
         let mut line = String::new();
@@ -103,7 +127,6 @@ impl Client {
     }
 
     /// The next chunk; `Some(None)` for the last, before its trailers.
-    #[expect(clippy::option_option, reason = "broken off, or over, or a chunk")]
     pub(crate) async fn chunk(&mut self) -> Option<Option<Vec<u8>>> {
         let length = usize::from_str_radix(&self.line().await?, 16).ok()?;
         if length == 0 {

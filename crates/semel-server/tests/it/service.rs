@@ -64,12 +64,13 @@ impl Service {
 
 async fn mirrored(request: Request) -> String {
     let (parts, body) = request.into_parts();
-    let mut text = format!("{} {} {:?}\n", parts.method, parts.uri, parts.version);
-    for (name, value) in &parts.headers {
-        text += &format!("{name}: {}\n", value.to_str().expect("is text"));
-    }
+    let shown = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+        format!("{name}: {}\n", value.to_str().expect("is text"))
+    };
+    let headers: Vec<_> = parts.headers.iter().map(shown).collect();
     let body = to_bytes(Body::new(body), 1 << 20).await.expect("is whole");
-    text + "\n" + std::str::from_utf8(&body).expect("is text")
+    let body = std::str::from_utf8(&body).expect("is text");
+    format!("{} {} {:?}\n{}\n{body}", parts.method, parts.uri, parts.version, headers.concat())
 }
 
 /// One connection of a scripted service.

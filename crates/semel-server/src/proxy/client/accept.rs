@@ -49,11 +49,11 @@ impl Door {
         listener: TcpListener,
         settings: &ProxySettings,
         front: Arc<Front>,
+        peers: Arc<Peers>,
         phase: watch::Receiver<Phase>,
     ) -> Result<Self> {
         let tls = settings.tls.as_ref().map(tls::to_clients).transpose()?.map(TlsAcceptor::from);
         let (bounds, timeouts) = (settings.bounds, settings.timeouts);
-        let peers = Peers::new(bounds.connections_max, bounds.connections_per_peer_max);
         Ok(Self { listener, manner: Arc::new(Manner { front, tls, bounds, timeouts, phase }), peers })
     }
 
@@ -78,12 +78,11 @@ impl Door {
 
     fn take(&self, stream: TcpStream, peer: SocketAddr) {
         // One that has no place is closed at once: a client that hears so can go elsewhere, one that waits cannot.
-        let Some(place) = self.peers.place(peer.ip()) else { return };
-        let manner = Arc::clone(&self.manner);
-        tokio::spawn(async move {
-            manner.serve(stream, peer).await;
-            drop(place);
-        });
+        let Some(place) = self.peers.place(peer.ip()) else {
+            metrics::counter!("semel_http_connections_refused_total").increment(1);
+            return;
+        };
+        tokio::spawn(Arc::clone(&self.manner).serve(stream, peer, Arc::new(place)));
     }
 }
 

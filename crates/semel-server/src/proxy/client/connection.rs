@@ -1,6 +1,5 @@
 //! One connection of a client, from its first byte to its end.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -8,8 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Request;
-use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -20,7 +17,8 @@ use tokio_rustls::{TlsAcceptor, TlsStream};
 
 use super::first_bytes::{self, Spoken};
 use super::line::Line;
-use crate::proxy::front::{Answer, Front};
+use super::peers::Place;
+use crate::proxy::front::Front;
 use crate::proxy::phase::{Phase, next, no_longer_serving};
 use crate::proxy::settings::{Bounds, Timeouts};
 use crate::proxy::wire::Wire;
@@ -43,7 +41,7 @@ pub(super) struct Manner {
 
 impl Manner {
     /// Serves one connection to its end.
-    pub(super) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) {
+    pub(super) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Arc<Place>) {
         let mut phase = self.phase.clone();
         let opened = tokio::select! {
             biased;
@@ -52,8 +50,8 @@ impl Manner {
             () = no_longer_serving(&mut phase) => return,
         };
         match opened {
-            Ok(Some((Spoken::Http1, line))) => self.serve_http1(line, peer, phase).await,
-            Ok(Some((Spoken::Http2, line))) => self.serve_http2(line, peer, phase).await,
+            Ok(Some((Spoken::Http1, line))) => self.serve_http1(line, peer, place, phase).await,
+            Ok(Some((Spoken::Http2, line))) => self.serve_http2(line, peer, place, phase).await,
             Ok(None) => {}
             Err(error) => tracing::debug!(%error, "semel: a connection ended before its first request"),
         }
@@ -84,8 +82,14 @@ impl Manner {
         timeout(self.timeouts.head, first_bytes::read(wire)).await.map_err(too_slow)?
     }
 
-    async fn serve_http1(&self, line: TokioIo<Line>, peer: SocketAddr, mut phase: watch::Receiver<Phase>) {
-        let service = service_fn(|request| self.answer(request, peer));
+    async fn serve_http1(
+        &self,
+        line: TokioIo<Line>,
+        peer: SocketAddr,
+        place: Arc<Place>,
+        mut phase: watch::Receiver<Phase>,
+    ) {
+        let service = service_fn(|request| Arc::clone(&self.front).answer(request, peer, Arc::clone(&place)));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.timeouts.head)
@@ -107,9 +111,15 @@ impl Manner {
         }
     }
 
-    async fn serve_http2(&self, line: TokioIo<Line>, peer: SocketAddr, mut phase: watch::Receiver<Phase>) {
+    async fn serve_http2(
+        &self,
+        line: TokioIo<Line>,
+        peer: SocketAddr,
+        place: Arc<Place>,
+        mut phase: watch::Receiver<Phase>,
+    ) {
         let front = Arc::clone(&self.front);
-        let service = service_fn(move |request| Arc::clone(&front).answer(request, peer));
+        let service = service_fn(move |request| Arc::clone(&front).answer(request, peer, Arc::clone(&place)));
         let head_bytes_max = u32::try_from(self.bounds.head_bytes_max).unwrap_or(u32::MAX);
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -129,10 +139,6 @@ impl Manner {
                 },
             }
         }
-    }
-
-    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Result<Answer, Infallible> {
-        Arc::clone(&self.front).answer(request, peer).await
     }
 }
 

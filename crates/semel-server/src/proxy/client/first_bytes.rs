@@ -22,8 +22,7 @@ pub(super) enum Spoken {
 pub(super) async fn read(wire: &mut Wire) -> io::Result<Option<(Spoken, Bytes)>> {
     let mut bytes = [0_u8; PREFACE.len()];
     let mut length = 0_usize;
-    loop {
-        let Some(room) = bytes.get_mut(length..) else { break };
+    while let Some(room) = bytes.get_mut(length..) {
         let read = wire.read(room).await?;
         if read == 0 && length == 0 {
             return Ok(None);

@@ -17,7 +17,7 @@ const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1 << 20;
 
 /// The line to a client.
-pub(super) struct Line {
+pub(in crate::proxy) struct Line {
     wire: Wire,
     /// What was read to find out what the client speaks.
     first: Bytes,
@@ -35,6 +35,11 @@ impl Line {
     pub(super) fn new(wire: Wire, first: Bytes, write_idle: Duration) -> Self {
         let linger = Linger { shut: false, left: LINGER_BYTES_MAX, idle: Idle::new(LINGER) };
         Self { wire, first, stalled: Idle::new(write_idle), linger }
+    }
+
+    /// The wire below, for something else than HTTP: nothing of it was held back.
+    pub(in crate::proxy) fn into_wire(self) -> Wire {
+        self.wire
     }
 
     /// What a write came to, or that the client has not read for too long.

@@ -13,3 +13,5 @@ mod peers;
 
 pub(super) use accept::{Door, listen};
 pub use body::{BodyError, ClientBody};
+pub(super) use line::Line;
+pub(super) use peers::{Peers, Place};

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 /// How many connections there are, and how many of them from each peer.
 #[derive(Debug)]
-pub(super) struct Peers {
+pub(in crate::proxy) struct Peers {
     open: Mutex<Open>,
+    emptied: Notify,
     max: usize,
     max_per_peer: usize,
 }
@@ -20,18 +23,18 @@ struct Open {
 
 /// The place of one connection, free again when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(in crate::proxy) struct Place {
     peers: Arc<Peers>,
     peer: IpAddr,
 }
 
 impl Peers {
-    pub(super) fn new(max: usize, max_per_peer: usize) -> Arc<Self> {
-        Arc::new(Self { open: Mutex::default(), max, max_per_peer })
+    pub(in crate::proxy) fn new(max: usize, max_per_peer: usize) -> Arc<Self> {
+        Arc::new(Self { open: Mutex::default(), emptied: Notify::new(), max, max_per_peer })
     }
 
     /// A place for one more connection; `None` if there is none, or the peer has too many.
-    pub(super) fn place(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+    pub(in crate::proxy) fn place(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         let peer = network(peer);
         let mut open = self.open();
         if open.all >= self.max {
@@ -47,8 +50,20 @@ impl Peers {
     }
 
     /// How many there are.
-    pub(super) fn count(&self) -> usize {
+    pub(in crate::proxy) fn count(&self) -> usize {
         self.open().all
+    }
+
+    /// Waits until there are none.
+    pub(in crate::proxy) async fn emptied(&self) {
+        loop {
+            // Asked for before looking: a notice between the two is not missed.
+            let emptied = self.emptied.notified();
+            if self.count() == 0 {
+                return;
+            }
+            emptied.await;
+        }
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -65,6 +80,9 @@ impl Drop for Place {
             if *of_peer == 0 {
                 open.by_peer.remove(&self.peer);
             }
+        }
+        if open.all == 0 {
+            self.peers.emptied.notify_waiters();
         }
     }
 }

@@ -15,7 +15,7 @@ mod forwarded;
 mod hop_by_hop;
 mod target;
 
-pub(super) use admission::{Refused, admit};
+pub(super) use admission::admit;
 pub(super) use forwarded::Forwarded;
 pub(super) use hop_by_hop::{strip_request, strip_response};
 pub(super) use target::Target;

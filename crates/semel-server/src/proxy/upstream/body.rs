@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use semel_http::ResponseBody;
 
 use super::link::Link;
 use super::pool::Pool;
@@ -24,9 +25,9 @@ enum Source {
     /// Nothing, or nothing more.
     Empty,
     /// What the proxy says itself.
-    Own(Bytes),
+    Own(Box<ResponseBody<UpstreamBody>>),
     /// From a connection of HTTP/1.1, which nobody else drives.
-    Http1 { incoming: Incoming, link: Option<Box<Link>>, pool: Arc<Pool> },
+    Http1 { incoming: Incoming, link: Option<Link>, pool: Arc<Pool> },
     /// From a connection of HTTP/2.
     Http2(Incoming),
 }
@@ -37,12 +38,12 @@ impl UpstreamBody {
         Self { source: Source::Empty, idle: Idle::new(Duration::ZERO) }
     }
 
-    /// Bytes of the proxy's own.
-    pub(in crate::proxy) fn own(bytes: Bytes) -> Self {
-        Self { source: Source::Own(bytes), idle: Idle::new(Duration::ZERO) }
+    /// What the proxy says itself.
+    pub(in crate::proxy) fn own(body: ResponseBody<Self>) -> Self {
+        Self { source: Source::Own(Box::new(body)), idle: Idle::new(Duration::ZERO) }
     }
 
-    pub(super) fn http1(incoming: Incoming, link: Box<Link>, pool: Arc<Pool>, idle: Duration) -> Self {
+    pub(super) fn http1(incoming: Incoming, link: Link, pool: Arc<Pool>, idle: Duration) -> Self {
         Self { source: Source::Http1 { incoming, link: Some(link), pool }, idle: Idle::new(idle) }
     }
 
@@ -52,14 +53,10 @@ impl UpstreamBody {
 }
 
 impl Source {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match self {
             Self::Empty => Poll::Ready(None),
-            Self::Own(bytes) => {
-                let bytes = std::mem::take(bytes);
-                *self = Self::Empty;
-                Poll::Ready(Some(Ok(Frame::data(bytes))))
-            }
+            Self::Own(body) => Pin::new(body).poll_frame(cx),
             Self::Http1 { incoming, link, pool } => {
                 let frame = poll_driven(incoming, link, cx);
                 if let Poll::Ready(frame) = &frame
@@ -67,9 +64,9 @@ impl Source {
                 {
                     give_back(link, pool, cx);
                 }
-                frame
+                frame.map_err(BodyError::Broken)
             }
-            Self::Http2(incoming) => Pin::new(incoming).poll_frame(cx),
+            Self::Http2(incoming) => Pin::new(incoming).poll_frame(cx).map_err(BodyError::Broken),
         }
     }
 }
@@ -77,7 +74,7 @@ impl Source {
 /// The next frame. Only if none is there yet does the connection move.
 fn poll_driven(
     incoming: &mut Incoming,
-    link: &mut Option<Box<Link>>,
+    link: &mut Option<Link>,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
     if let Poll::Ready(frame) = Pin::new(&mut *incoming).poll_frame(cx) {
@@ -90,7 +87,7 @@ fn poll_driven(
     Pin::new(incoming).poll_frame(cx)
 }
 
-fn give_back(link: &mut Option<Box<Link>>, pool: &Pool, cx: &mut Context<'_>) {
+fn give_back(link: &mut Option<Link>, pool: &Pool, cx: &mut Context<'_>) {
     if let Some(mut link) = link.take()
         && link.is_reusable(cx)
     {
@@ -109,7 +106,7 @@ impl Body for UpstreamBody {
         match self.source.poll_next(cx) {
             Poll::Ready(frame) => {
                 self.idle.progressed();
-                Poll::Ready(frame.map(|frame| frame.map_err(BodyError::Broken)))
+                Poll::Ready(frame)
             }
             Poll::Pending => {
                 let stalled = self.idle.poll_waited(cx);
@@ -121,7 +118,7 @@ impl Body for UpstreamBody {
     fn is_end_stream(&self) -> bool {
         match &self.source {
             Source::Empty => true,
-            Source::Own(bytes) => bytes.is_empty(),
+            Source::Own(body) => body.is_end_stream(),
             Source::Http1 { incoming, .. } | Source::Http2(incoming) => incoming.is_end_stream(),
         }
     }
@@ -129,7 +126,7 @@ impl Body for UpstreamBody {
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Empty => SizeHint::with_exact(0),
-            Source::Own(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Source::Own(body) => body.size_hint(),
             Source::Http1 { incoming, .. } | Source::Http2(incoming) => incoming.size_hint(),
         }
     }

@@ -39,11 +39,11 @@ pub(super) enum Exchanged {
 }
 
 impl Link {
-    pub(super) async fn new(dialled: Dialled) -> hyper::Result<Box<Self>> {
+    pub(super) async fn new(dialled: Dialled) -> hyper::Result<Self> {
         let (sender, connection) = Builder::new().handshake(TokioIo::new(dialled.wire)).await?;
         let connection = Box::pin(connection.with_upgrades());
         let idle_since = Instant::now();
-        Ok(Box::new(Self { sender, connection, socket: dialled.socket, ended: false, idle_since }))
+        Ok(Self { sender, connection, socket: dialled.socket, ended: false, idle_since })
     }
 
     /// Sends a request and waits for the head of its answer. Dropping the future drops the connection.

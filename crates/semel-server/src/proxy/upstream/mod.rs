@@ -18,7 +18,5 @@ mod pool;
 mod send;
 
 pub use body::UpstreamBody;
+pub(super) use outgoing::Sent;
 pub(super) use send::{Failure, Upstream};
-
-/// The body of a request that is sent to the upstream.
-pub(super) type Sent = outgoing::Outgoing<super::client::ClientBody>;

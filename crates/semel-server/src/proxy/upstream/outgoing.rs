@@ -7,6 +7,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use semel_http::RequestBody;
+
+use crate::proxy::client::ClientBody;
+
+/// The body of a request that is sent to the upstream.
+pub(in crate::proxy) type Sent = Outgoing<RequestBody<ClientBody>>;
 
 /// A request's body on its way to the upstream.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::link::Link;
 
 /// Connections of HTTP/1.1 that are idle.
 pub(super) struct Pool {
-    idle: Mutex<Vec<Box<Link>>>,
+    idle: Mutex<Vec<Link>>,
     idle_max: usize,
     idle_timeout: Duration,
 }
@@ -20,7 +20,7 @@ impl Pool {
     }
 
     /// A connection that is still good, as far as this side can know.
-    pub(super) fn take(&self) -> Option<Box<Link>> {
+    pub(super) fn take(&self) -> Option<Link> {
         loop {
             let link = self.links().pop()?;
             if link.idle_since().elapsed() >= self.idle_timeout {
@@ -34,7 +34,7 @@ impl Pool {
         }
     }
 
-    pub(super) fn put(&self, mut link: Box<Link>) {
+    pub(super) fn put(&self, mut link: Link) {
         link.now_idle();
         let mut idle = self.links();
         if idle.len() < self.idle_max {
@@ -50,7 +50,7 @@ impl Pool {
         idle.retain(|link| now.duration_since(link.idle_since()) < timeout && !link.is_dead());
     }
 
-    fn links(&self) -> std::sync::MutexGuard<'_, Vec<Box<Link>>> {
+    fn links(&self) -> std::sync::MutexGuard<'_, Vec<Link>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

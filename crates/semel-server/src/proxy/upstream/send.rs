@@ -1,5 +1,6 @@
 //! A request goes out once, and what is known of it afterwards.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
@@ -48,6 +49,39 @@ pub(in crate::proxy) enum Failure {
     TooSlow(Duration),
     /// The client did not send all of it.
     Incomplete,
+    /// The upstream speaks something else now, which nobody asked for.
+    Switched,
+}
+
+impl Failure {
+    /// One word, for those who count.
+    pub(in crate::proxy) fn word(&self) -> &'static str {
+        match self {
+            Self::Unreachable(_) => "unreachable",
+            Self::Lost(_) => "lost",
+            Self::TooSlow(_) => "too_slow",
+            Self::Incomplete => "incomplete",
+            Self::Switched => "switched",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(error) => {
+                write!(f, "There is no connection to the upstream ({error}). Nothing was sent; try again.")
+            }
+            Self::Lost(error) => {
+                write!(f, "The request was sent, and the connection ended before its answer came ({error}).")
+            }
+            Self::TooSlow(span) => write!(f, "The request was sent, and no answer came within {span:?}."),
+            Self::Incomplete => {
+                f.write_str("The request's body ended early, or did not come in time. Send it again.")
+            }
+            Self::Switched => f.write_str("The upstream changed the protocol without being asked."),
+        }
+    }
 }
 
 impl Upstream {
@@ -111,15 +145,16 @@ impl Upstream {
         Err(Failure::Unreachable(closed_at_once()))
     }
 
-    async fn connect(&self) -> io::Result<Box<Link>> {
+    async fn connect(&self) -> io::Result<Link> {
         let dialled = self.dial.dial().await?;
+        metrics::counter!("semel_http_upstream_connects_total").increment(1);
         Link::new(dialled).await.map_err(io::Error::other)
     }
 
     async fn answered(
         &self,
         response: Response<Incoming>,
-        mut link: Box<Link>,
+        mut link: Link,
         pool: &Arc<Pool>,
     ) -> Response<UpstreamBody> {
         let (parts, incoming) = response.into_parts();
