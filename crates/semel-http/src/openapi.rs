@@ -168,23 +168,9 @@ fn by_status(profile: &Profile) -> Vec<(StatusCode, Vec<Code>)> {
 /// profile, so theirs always may.
 fn can_happen(code: Code, profile: &Profile) -> bool {
     let rules = &profile.rules;
-    match code {
-        Code::KeyMissing => rules.presence == Presence::Required,
-        Code::StoreUnavailable => rules.on_outage == semel::OnOutage::Closed,
-        Code::KeyMalformed
-        | Code::CallerUnknown
-        | Code::Mismatch
-        | Code::InFlight
-        | Code::OutcomeUnknown
-        | Code::OutcomeHeld
-        | Code::OutcomeNotKept
-        | Code::BodyTooLarge
-        | Code::BodyIncomplete
-        | Code::QuotaExceeded
-        | Code::UpstreamUnreachable
-        | Code::Overloaded
-        | Code::RequestMalformed => true,
-    }
+    let is_never_missing = code == Code::KeyMissing && rules.presence == Presence::Optional;
+    let is_run_all_the_same = code == Code::StoreUnavailable && rules.on_outage == semel::OnOutage::Open;
+    !is_never_missing && !is_run_all_the_same
 }
 
 /// Whether a refusal says when it is worth asking again.

@@ -24,10 +24,10 @@ impl Place {
     }
 
     /// What was typed and what the environment says, apart: a file may say something between the two.
-    pub(super) fn typed_and_variable(&self) -> Meaning<(Option<Address>, Option<(&'static str, Address)>)> {
+    pub(super) fn apart(&self) -> Meaning<(Option<Address>, Option<Address>)> {
         let typed = self.typed.as_deref().map(|typed| address("--store", typed)).transpose()?;
         let variable = self.variable.as_deref().map(|variable| address(VARIABLE, variable)).transpose()?;
-        Ok((typed, variable.map(|address| (VARIABLE, address))))
+        Ok((typed, variable))
     }
 
     /// For what fills a store: only one that was typed, so that nobody measures what the environment points at.

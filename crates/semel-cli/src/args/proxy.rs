@@ -9,7 +9,7 @@ use semel_server::config::{Admin, Named, Overrides};
 use semel_server::proxy::AccessLog;
 
 use super::Command;
-use super::place::Place;
+use super::place::{Place, VARIABLE};
 use super::refused::Meaning;
 use crate::proxy_plan::ProxyPlan;
 
@@ -55,7 +55,7 @@ enum TypedLog {
 
 impl TypedProxy {
     pub(super) fn meaning(self, place: &Place) -> Meaning<Command> {
-        let (store, store_variable) = place.typed_and_variable()?;
+        let (store, variable) = place.apart()?;
         let access_log = self.access_log.map(|form| match form {
             TypedLog::Text => AccessLog::Text,
             TypedLog::Json => AccessLog::Json,
@@ -65,7 +65,7 @@ impl TypedProxy {
             upstream: self.upstream,
             listen: self.listen,
             store,
-            store_variable,
+            store_variable: variable.map(|store| (VARIABLE, store)),
             admin: self.admin,
             admin_public: self.admin_public,
             profile: self.profile,

@@ -54,6 +54,8 @@ const STORES: &str = "Stores:\n  \
     memory:                           inside this process: only for bench";
 
 const EXAMPLES: &str = "Examples:\n  \
+    semel demo                                       see it work, in a few seconds\n  \
+    semel proxy --upstream http://127.0.0.1:3000     safe retries for any HTTP service\n  \
     semel stats                                      how many records, and which are stuck?\n  \
     semel keys list --state held                     what waits for a person\n  \
     semel keys show 3f2a9c0d                         everything about one of them\n  \
@@ -293,6 +295,10 @@ mod tests {
             "export --resume --to f --after 3f2a",
             "import --running run",
             "completions cmd",
+            "demo --requests 0",
+            "proxy --listen 8080",
+            "proxy --admin 0",
+            "proxy --profile paypal",
         ] {
             assert!(meaning(&format!("semel {line}")).is_err(), "{line}");
         }

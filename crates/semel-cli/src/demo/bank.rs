@@ -35,6 +35,13 @@ pub(super) struct Books {
 }
 
 impl Books {
+    /// Books in which these payments were charged so many times.
+    #[cfg(test)]
+    pub(super) fn of(charged: &[(&str, u64)]) -> Self {
+        let charged = charged.iter().map(|(payment, times)| ((*payment).to_owned(), *times)).collect();
+        Self { charged, ..Self::default() }
+    }
+
     pub(super) fn requests(&self) -> u64 {
         self.seen.values().sum()
     }

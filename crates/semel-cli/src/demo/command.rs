@@ -82,7 +82,7 @@ async fn pay_all(what: &'static str, to: SocketAddr, payments: u64, dice: Dice) 
 fn told(without: &Run, with: &Run) -> Result<()> {
     out::line(&format!("\n{}\n", table(without, with)))?;
     out::line(&verdict("without semel", without))?;
-    out::line(&verdict("with semel   ", with))?;
+    out::line(&verdict("with semel", with))?;
     if let Some(remark) = remark(with) {
         out::line(&format!("\n{}", style::quiet().apply_to(remark)))?;
     }
@@ -105,6 +105,6 @@ fn by_hand(proxy: SocketAddr, api: SocketAddr) -> Result<()> {
          How often was charged by now?\n\n  curl http://{api}/\n\n\
          The proxy was told:\n\n{}\n\
          Ctrl-C ends it.",
-        CONFIG.lines().map(|line| format!("  {line}\n")).collect::<String>()
+        CONFIG.lines().flat_map(|line| ["  ", line, "\n"]).collect::<String>()
     ))
 }

@@ -63,7 +63,7 @@ impl Dice {
     }
 }
 
-/// SplitMix64: neighbouring numbers become numbers that have nothing to do with each other.
+/// `SplitMix64`: neighbouring numbers become numbers that have nothing to do with each other.
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -15,9 +15,9 @@ fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             for (name, member) in members {
-                match member {
-                    Value::String(target) if name == "$ref" => found.push(target.clone()),
-                    member => references(member, found),
+                match member.as_str() {
+                    Some(target) if name == "$ref" => found.push(target.to_owned()),
+                    _ => references(member, found),
                 }
             }
         }

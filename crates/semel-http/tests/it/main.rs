@@ -11,6 +11,7 @@ mod extractor;
 mod leaving;
 mod meaning;
 mod outages;
+mod sameness;
 mod settling;
 mod vectors;
 mod world;

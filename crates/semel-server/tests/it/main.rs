@@ -1,4 +1,5 @@
 //! The proxy on real sockets: what passes, what is refused, what is bounded, and how it ends.
+
 #![cfg(test)]
 #![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
 
