@@ -76,7 +76,10 @@ async fn control(binary: &Path, crowd: usize) -> Result<usize> {
         Proxy::start(binary, upstream.address, "memory:", "").await?,
     ];
     let asked = ask_at_once(proxies.each_ref().map(|proxy| proxy.address), crowd).await?;
-    ensure!(asked.judge(&upstream.ledger).is_err(), "the control was not caught: two stores were as good as one");
+    ensure!(
+        asked.judge(&upstream.ledger).is_err(),
+        "the control was not caught: two stores were as good as one"
+    );
     Ok(upstream.ledger.calls(&asked.key).len())
 }
 

@@ -100,8 +100,9 @@ async fn cuts(target: SocketAddr, count: usize) -> Result<(Vec<Cut>, usize)> {
     let manners =
         [(Goodbye::Reset, false), (Goodbye::Fin, false), (Goodbye::Reset, true), (Goodbye::Fin, true)];
     // A stride that shares no factor with their number comes past every boundary, also when there are few cuts.
-    let stride =
-        (boundaries.len() * 5 / 8..boundaries.len()).find(|stride| has_no_factor_of(*stride, boundaries.len())).unwrap_or(1);
+    let stride = (boundaries.len() * 5 / 8..boundaries.len())
+        .find(|stride| has_no_factor_of(*stride, boundaries.len()))
+        .unwrap_or(1);
     let cut = |n: usize| {
         let (framing, sent, read) = boundaries.get(n * stride % boundaries.len()).copied()?;
         let (goodbye, kept_alive) = manners.get((n + n / boundaries.len()) % manners.len()).copied()?;

@@ -197,7 +197,8 @@ async fn after_load(
     killed_at: Instant,
     killed: &mut Killed,
 ) -> Result<usize> {
-    let acknowledged = asked.iter().filter_map(|(key, body)| Some((key.clone(), body.clone()?))).collect::<Vec<_>>();
+    let acknowledged =
+        asked.iter().filter_map(|(key, body)| Some((key.clone(), body.clone()?))).collect::<Vec<_>>();
     let replayed = replays(target, ledger, &acknowledged).await?;
     for (key, _) in asked.iter().filter(|(_, body)| body.is_none()) {
         let answer = insist(target, "/charges", key).await?;
@@ -216,7 +217,11 @@ fn second_after_lease(ledger: &Ledger, key: &str, killed_at: Instant) -> Result<
         let ended_at = first.ended_at.with_context(|| format!("{key}: two calls at once"))?;
         ensure!(ended_at <= second.began_at, "{key}: two calls at once");
         let after = second.began_at.duration_since(killed_at);
-        ensure!(after >= LEASE_LEFT_MIN, "{key} ran again {} ms after the kill, within its lease", after.as_millis());
+        ensure!(
+            after >= LEASE_LEFT_MIN,
+            "{key} ran again {} ms after the kill, within its lease",
+            after.as_millis()
+        );
         return Ok(Some(after));
     }
     Ok(None)
@@ -246,7 +251,12 @@ async fn recover(
 ) -> Result<()> {
     if path == hold_path() {
         let answer = insist(target, path, key).await?;
-        ensure!(answer.code().as_deref() == Some("outcome_held"), "{key} got {} {:?}", answer.status, answer.code());
+        ensure!(
+            answer.code().as_deref() == Some("outcome_held"),
+            "{key} got {} {:?}",
+            answer.status,
+            answer.code()
+        );
         ensure!(ledger.calls(key).len() == 1, "{key} is held, and was called for again");
         killed.held += 1;
         return Ok(());

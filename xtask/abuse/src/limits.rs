@@ -19,6 +19,9 @@ pub(crate) fn raise(connections: usize) -> Result<()> {
     let most = now.maximum.unwrap_or(wanted);
     let raised = higher.is_ok() || setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..now }).is_ok();
     let has = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    ensure!(raised && has >= wanted, "{wanted} open files are needed and {has} allowed: run `ulimit -n {wanted}` before");
+    ensure!(
+        raised && has >= wanted,
+        "{wanted} open files are needed and {has} allowed: run `ulimit -n {wanted}` before"
+    );
     Ok(())
 }

@@ -84,14 +84,17 @@ pub fn many_keys(binary: &Path, count: usize, step: Step<'_>) -> Result<ManyKeys
     race::runtime()?.block_on(async {
         let memory = flood(binary, "memory:", "", count, step).await?;
         bounded(&memory, MEMORY_RECORD_BYTES_MAX)?;
-        ensure!(is_held_back(&memory).is_err(), "the control was not caught: without a quota the caller was held back");
+        ensure!(
+            is_held_back(&memory).is_err(),
+            "the control was not caught: without a quota the caller was held back"
+        );
         let folder = tempfile::tempdir()?;
         let store = format!("file:{}", folder.path().join("store").display());
-        let file = flood(binary, &store, "", (count / 10).max(100), step).await?;
+        let file = flood(binary, &store, "", on_file(count), step).await?;
         bounded(&file, FILE_RECORD_BYTES_MAX)?;
         served(&file)?;
         let quotas = format!("[quotas]\nrecords = {QUOTA}\n");
-        let quota = flood(binary, "memory:", &quotas, (count / 10).max(QUOTA * 3), step).await?;
+        let quota = flood(binary, "memory:", &quotas, over_quota(count), step).await?;
         is_held_back(&quota)?;
         served(&quota)?;
         bounded(&quota, 0)?;
@@ -99,24 +102,48 @@ pub fn many_keys(binary: &Path, count: usize, step: Step<'_>) -> Result<ManyKeys
     })
 }
 
+/// How many keys it comes to in all.
+pub fn keys(count: usize) -> usize {
+    count + on_file(count) + over_quota(count)
+}
+
+fn on_file(count: usize) -> usize {
+    (count / 10).max(100)
+}
+
+fn over_quota(count: usize) -> usize {
+    (count / 10).max(QUOTA * 3)
+}
+
 /// Records cost what they may, and no more.
 fn bounded(flood: &Flood, record_bytes_max: u64) -> Result<()> {
     let (before, most) = flood.memory;
     let allowed = before + BYTES_BESIDE_MAX + record_bytes_max * flood.keys as u64;
-    ensure!(most <= allowed, "{} MiB are more than the {} MiB that are allowed: {flood}", most / MIB, allowed / MIB);
+    ensure!(
+        most <= allowed,
+        "{} MiB are more than the {} MiB that are allowed: {flood}",
+        most / MIB,
+        allowed / MIB
+    );
     Ok(())
 }
 
 /// Another caller is not held back.
 fn served(flood: &Flood) -> Result<()> {
-    ensure!(flood.others.get(&201) == Some(&OTHERS) && flood.others.len() == 1, "others were not served: {flood}");
+    ensure!(
+        flood.others.get(&201) == Some(&OTHERS) && flood.others.len() == 1,
+        "others were not served: {flood}"
+    );
     Ok(())
 }
 
 /// A caller over its quota is.
 fn is_held_back(flood: &Flood) -> Result<()> {
     let of = |status: u16| flood.statuses.get(&status).copied().unwrap_or_default();
-    ensure!(of(201) == QUOTA && of(429) == flood.keys - QUOTA, "the quota of {QUOTA} records did not hold: {flood}");
+    ensure!(
+        of(201) == QUOTA && of(429) == flood.keys - QUOTA,
+        "the quota of {QUOTA} records did not hold: {flood}"
+    );
     Ok(())
 }
 
@@ -169,11 +196,17 @@ async fn counted(target: SocketAddr, keys: usize, step: Step<'_>) -> Result<(Oth
 }
 
 /// Asks under one new key after the other until so many were sent, by all that share the count.
-async fn asked(target: SocketAddr, caller: &'static str, most: usize, sent: Arc<AtomicUsize>) -> Result<Statuses> {
+async fn asked(
+    target: SocketAddr,
+    caller: &'static str,
+    most: usize,
+    sent: Arc<AtomicUsize>,
+) -> Result<Statuses> {
     let mut statuses = Statuses::new();
     let mut connection = Connection::open(target).await?;
     while sent.fetch_add(1, Ordering::Relaxed) < most {
-        let answer = connection.ask(&ask::charge("/charges", caller, &ask::new_key("many"), Framing::Length)).await?;
+        let answer =
+            connection.ask(&ask::charge("/charges", caller, &ask::new_key("many"), Framing::Length)).await?;
         *statuses.entry(answer.status).or_default() += 1;
         if answer.status == 429 {
             ensure!(answer.field("retry-after").is_some(), "a 429 does not say when to come again");

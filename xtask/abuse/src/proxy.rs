@@ -117,7 +117,7 @@ fn gather(pipe: Option<impl Read + Send + 'static>, said: &Said) {
 
 /// The address in the line that says where it listens.
 fn address_in(line: &str) -> Option<SocketAddr> {
-    if !line.contains("listen") {
+    if !line.to_ascii_lowercase().contains("listen") {
         return None;
     }
     let words = line.split(|c: char| c.is_whitespace() || matches!(c, '"' | ',' | ';' | '='));

@@ -54,7 +54,16 @@ pub struct Slowed {
 
 impl fmt::Display for Slowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { slow, served, longest, memory: (before, most), memory_max, closed_after, of_one_peer, caught } = self;
+        let Self {
+            slow,
+            served,
+            longest,
+            memory: (before, most),
+            memory_max,
+            closed_after,
+            of_one_peer,
+            caught,
+        } = self;
         write!(
             f,
             "{slow} connections dawdled: {served} others were served, the slowest in {} ms; memory {} MiB before, {} MiB at \
@@ -160,7 +169,8 @@ async fn attack(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
             (PROXY_WAITS + SLACK).as_secs()
         );
     }
-    let spans = ends.iter().filter_map(|(_, end)| if let End::Closed(span) = end { Some(*span) } else { None });
+    let spans =
+        ends.iter().filter_map(|(_, end)| if let End::Closed(span) = end { Some(*span) } else { None });
     Ok(Slowed {
         slow: count,
         served: OTHERS,

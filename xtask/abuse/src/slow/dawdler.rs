@@ -78,7 +78,7 @@ pub(super) async fn dawdle(
                     return End::Closed(started_at.elapsed());
                 },
             },
-            _ = stop.wait_for(|stop| *stop) => return End::Open,
+            () = async { drop(stop.wait_for(|stop| *stop).await) } => return End::Open,
         }
     }
 }

@@ -87,6 +87,7 @@ fn shape(kind: Kind, apart: Apart, line: &str, is_chunked: bool) -> Shape {
     let right = if is_chunked { Right::Passed(decoded.into_bytes()) } else { Right::Refused };
     let name = format!("{class} {}", line.escape_debug());
     // Which comes first is a way to be read, too.
-    let lines = if line.len().is_multiple_of(2) { format!("{length}{line}") } else { format!("{line}{length}") };
+    let lines =
+        if line.len().is_multiple_of(2) { format!("{length}{line}") } else { format!("{line}{length}") };
     draft.with(&name, lines.as_bytes(), body.as_bytes(), right)
 }

@@ -84,7 +84,6 @@ fn at_the_client(shape: &Shape, exchange: &Exchange, faults: &mut Vec<String>) {
         (Right::Refused | Right::Passed(_), []) => true,
         (Right::Refused, [refusal]) => is_refusal(refusal),
         (Right::Passed(_), [answer]) => is_own(answer) || is_refusal(answer),
-        (Right::Passed(_), [answer, next]) if shape.leaves_rest => is_own(answer) && is_refusal(next),
         (Right::Passed(_), [answer, next]) => (is_own(answer) || is_refusal(answer)) && is_probe(next),
         (Right::Answered(statuses), [answer, rest @ ..]) => {
             let is_right = exchange.answers.first().is_some_and(|answer| statuses.contains(&answer.status));

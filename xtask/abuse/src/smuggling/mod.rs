@@ -18,3 +18,4 @@ mod shape;
 mod shapes;
 
 pub use attack::{Smuggled, smuggling};
+pub use shapes::shapes;

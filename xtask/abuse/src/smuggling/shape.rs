@@ -58,8 +58,6 @@ pub(super) struct Shape {
     pub(super) mark: String,
     pub(super) bytes: Vec<u8>,
     pub(super) right: Right,
-    /// Whether bytes follow its end that are no request: these may be refused in their turn.
-    pub(super) leaves_rest: bool,
     pub(super) before: Before,
     pub(super) key: String,
 }
@@ -114,7 +112,6 @@ impl Draft {
             mark: self.mark,
             bytes,
             right,
-            leaves_rest: false,
             before: Before::Nothing,
             key: self.key,
         }
@@ -122,12 +119,6 @@ impl Draft {
 }
 
 impl Shape {
-    /// The same, with bytes after its end that are no request.
-    pub(super) fn leaving_rest(mut self) -> Self {
-        self.leaves_rest = true;
-        self
-    }
-
     pub(super) fn after(mut self, before: Before) -> Self {
         self.before = before;
         self

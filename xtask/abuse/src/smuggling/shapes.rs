@@ -8,6 +8,11 @@ pub(super) fn all() -> Vec<Shape> {
     [codings::shapes(), lengths::shapes(), chunks::shapes(), lines::shapes(), refused::shapes()].concat()
 }
 
+/// How many there are.
+pub fn shapes() -> usize {
+    all().len()
+}
+
 /// So many: every so-many-th of all, or all of them again and again.
 pub(super) fn some(count: usize) -> Vec<Shape> {
     let mut shapes = all();

@@ -96,11 +96,6 @@ impl Ledger {
         (book.calls.len(), book.calls.values().filter(|calls| calls.len() > 1).count())
     }
 
-    /// How many requests came in all.
-    pub(crate) fn count(&self) -> u64 {
-        self.book().serial
-    }
-
     /// Every request with this in its head, in order.
     pub(crate) fn seen(&self, mark: &str) -> Vec<Seen> {
         let has_mark = |seen: &&Seen| seen.raw.windows(mark.len().max(1)).any(|here| here == mark.as_bytes());
