@@ -18,7 +18,7 @@ const AT_ONCE: usize = 16;
 /// How many shapes the control gets.
 const FOR_CONTROL: usize = 60;
 /// How many faults are told.
-const TOLD: usize = 40;
+const TOLD: usize = 100;
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
