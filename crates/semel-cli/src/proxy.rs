@@ -1,15 +1,120 @@
 //! `semel proxy`: safe retries for a service that is not changed.
 
-use anyhow::Result;
-use semel_server::proxy::Proxy;
+use std::io;
+
+use anyhow::{Context, Result};
+use semel_server::proxy::{Drained, Proxy, ProxySettings, raise_open_files};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::proxy_plan::ProxyPlan;
-use crate::terminal::out;
+use crate::terminal::number::counted;
 
+/// Files beside those of connections: the store's, the log's, the listeners'.
+const OTHER_FILES: u64 = 256;
+
+/// Runs until it is told to stop. What people read goes to standard error: standard output is for the access log.
 pub(crate) async fn run(plan: &ProxyPlan) -> Result<()> {
-    let proxy = Proxy::start(plan.settings()?).await?;
-    out::line(&format!("Listening on {}.", proxy.listening()))?;
-    tokio::signal::ctrl_c().await?;
-    proxy.drain().await;
+    let settings = plan.settings()?;
+    let mut signals = Signals::new().context("signals cannot be listened for")?;
+    say_if_files_are_few(&settings);
+    let (store, upstream) = (settings.store.clone(), settings.upstream.clone());
+    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    let proxy = Proxy::start(settings).await?;
+    let listening = proxy.listening();
+    let admin =
+        proxy.admin().map_or(String::new(), |admin| format!("; health and metrics on http://{admin}"));
+    eprintln!(
+        "semel proxy: listening on {scheme}://{listening}, before {upstream}; outcomes in {store} survive {}{admin}",
+        proxy.survives()
+    );
+    while matches!(signals.next().await, Told::Reload) {
+        reload(&proxy, plan);
+    }
+    eprintln!("semel proxy: stopping; what runs may finish, nothing new is taken");
+    tokio::select! {
+        drained = proxy.drain() => say_how_it_ended(drained),
+        // Whoever says so twice means it.
+        () = signals.stopped() => eprintln!("semel proxy: stopped at once"),
+    }
     Ok(())
+}
+
+/// Takes up what the file says now; if that cannot be, everything stays as it is.
+fn reload(proxy: &Proxy, plan: &ProxyPlan) {
+    let reloaded = plan.settings().and_then(|settings| {
+        let needs_restart = proxy.needs_restart(&settings);
+        proxy.reload(settings)?;
+        Ok(needs_restart)
+    });
+    match reloaded {
+        Ok(later) if later.is_empty() => eprintln!("semel proxy: reloaded"),
+        Ok(later) => {
+            eprintln!(
+                "semel proxy: reloaded; a restart is needed for what else changed: {}",
+                later.join(", ")
+            );
+        }
+        Err(error) => eprintln!("semel proxy: not reloaded, everything stays as it was: {error:#}"),
+    }
+}
+
+fn say_how_it_ended(drained: Drained) {
+    let Drained { finished, cut_off } = drained;
+    let finished = counted(finished as u64, "request");
+    match cut_off {
+        0 => eprintln!("semel proxy: stopped; {finished} finished, none was cut off"),
+        _ => eprintln!(
+            "semel proxy: stopped; {finished} finished, {} cut off: with a key, their lapse policy decides",
+            counted(cut_off as u64, "request")
+        ),
+    }
+}
+
+/// Every connection may need another one to the upstream, which takes two files.
+fn say_if_files_are_few(settings: &ProxySettings) {
+    let connections = settings.bounds.connections_max as u64;
+    let wanted = connections.saturating_mul(3).saturating_add(OTHER_FILES);
+    match raise_open_files(wanted) {
+        Some(limit) if limit < wanted => eprintln!(
+            "semel proxy: {limit} files may be open at once, and {connections} connections may need {wanted}: raise the \
+             limit (`ulimit -n`), or lower connections_max"
+        ),
+        _ => {}
+    }
+}
+
+/// What a proxy is told while it runs.
+enum Told {
+    /// SIGHUP.
+    Reload,
+    /// SIGTERM, SIGINT.
+    Stop,
+}
+
+struct Signals {
+    hangup: Signal,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.hangup.recv() => Told::Reload,
+            _ = self.interrupt.recv() => Told::Stop,
+            _ = self.terminate.recv() => Told::Stop,
+        }
+    }
+
+    async fn stopped(&mut self) {
+        while !matches!(self.next().await, Told::Stop) {}
+    }
 }

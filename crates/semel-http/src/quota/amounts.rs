@@ -114,6 +114,17 @@ mod tests {
     }
 
     #[test]
+    fn a_short_span_is_not_kept_for_a_long_one() {
+        let start = Instant::now();
+        let mut amounts = Amounts::default();
+        amounts.add(1, SPAN * 100, start);
+        amounts.add(1, SPAN, start);
+        amounts.forget(start + SPAN * 2);
+        assert_eq!(amounts.is_over(2, start), None);
+        assert!(amounts.is_over(1, start).is_some());
+    }
+
+    #[test]
     fn many_different_spans_are_bounded_too() {
         let start = Instant::now();
         let mut amounts = Amounts::default();

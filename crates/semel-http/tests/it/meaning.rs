@@ -1,5 +1,6 @@
 //! Canonical JSON on texts that dice make: what means the same has one form, what does not has another.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use rand::rngs::SmallRng;
@@ -54,9 +55,9 @@ fn write(json: &Json, dice: &mut SmallRng, out: &mut String) {
     match json {
         Json::Word(word) => out.push_str(word),
         Json::Number(number) => match dice.random_range(0..4) {
-            0 => out.push_str(&format!("{number}.0")),
-            1 => out.push_str(&format!("{number}e0")),
-            2 => out.push_str(&format!("{number}00E-2")),
+            0 => write!(out, "{number}.0").unwrap(),
+            1 => write!(out, "{number}e0").unwrap(),
+            2 => write!(out, "{number}00E-2").unwrap(),
             _ => out.push_str(&number.to_string()),
         },
         Json::Text(text) => write_text(text, dice, out),
@@ -90,7 +91,7 @@ fn write_text(text: &str, dice: &mut SmallRng, out: &mut String) {
     for character in text.chars() {
         if character < ' ' || "\"\\".contains(character) || dice.random_bool(0.3) {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                out.push_str(&format!("\\u{unit:04X}"));
+                write!(out, "\\u{unit:04X}").unwrap();
             }
         } else {
             out.push(character);

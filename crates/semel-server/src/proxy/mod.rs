@@ -7,7 +7,7 @@
 //! - [`client`], [`request`], [`upstream`]: either side, and what becomes of a request's head in between.
 //! - [`front`], [`in_flight`], [`answer`]: what every request goes through. [`log`], [`tally`]: what is noted of it.
 //! - [`tunnel`]: connections that became something else than HTTP.
-//! - [`phase`], [`idle`], [`wire`], [`tls`]: the end of it all, waiting, lines, certificates.
+//! - [`phase`], [`idle`], [`wire`], [`tls`], [`open_files`]: the end of it all, waiting, lines, certificates, limits.
 
 mod answer;
 mod client;
@@ -16,6 +16,7 @@ mod front;
 mod idle;
 mod in_flight;
 mod log;
+mod open_files;
 mod phase;
 #[expect(clippy::module_inception, reason = "a proxy is what this is about")]
 mod proxy;
@@ -28,6 +29,7 @@ mod upstream;
 mod wire;
 
 pub use client::{BodyError, ClientBody};
+pub use open_files::raise_open_files;
 pub use proxy::{Drained, Proxy};
 pub use settings::{AccessLog, Bounds, ProxySettings, ServerTls, Timeouts, UpstreamVersion};
 pub use upstream::UpstreamBody;

@@ -2,6 +2,7 @@
 //!
 //! - [`accept`]: connections come in, as many as there may be. [`peers`]: how many each peer has.
 //! - [`connection`]: one of them, from its first byte to its end. [`first_bytes`]: which version of HTTP it speaks.
+//! - [`visit`]: what a request knows of its connection. [`stalls`]: answers that are not read.
 //! - [`line`]: the line itself, which gives up a client that does not read. [`body`]: a request's body.
 
 mod accept;
@@ -10,8 +11,12 @@ mod connection;
 mod first_bytes;
 mod line;
 mod peers;
+mod stalls;
+mod visit;
 
 pub(super) use accept::{Door, listen};
 pub use body::{BodyError, ClientBody};
 pub(super) use line::Line;
 pub(super) use peers::{Peers, Place};
+pub(super) use stalls::HandedOver;
+pub(super) use visit::Visit;
