@@ -1,4 +1,8 @@
 //! Small programs that show semel at work; each is a file in `src/bin`.
 //!
+//! - `axum_auth`: authentication before the layer, so that a revoked caller is not shown a stored answer.
+//! - `axum_charge`: a charge that commits together with its answer, in one PostgreSQL transaction.
 //! - `charge_once`: clients that retry, and a charge that happens once all the same.
 //! - `take_over`: a worker that dies half-way, and the one that goes on after it.
+//!
+//! And `semel.toml`, a config of the proxy for three routes.

@@ -3,8 +3,6 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use http::StatusCode;
-
 use super::dice::{Dice, Patience};
 use super::wire::{Answer, Ask, Heard, send};
 
@@ -92,11 +90,11 @@ enum Next {
 }
 
 fn noted(answer: &Answer, tally: &mut Tally) -> Next {
-    let (counter, next) = match (answer.status, answer.code.as_deref()) {
-        (StatusCode::CREATED, _) if answer.replayed => (&mut tally.replayed, Next::Done),
-        (StatusCode::CREATED, _) => (&mut tally.paid, Next::Done),
-        (StatusCode::CONFLICT, Some("outcome_held")) => (&mut tally.held, Next::Done),
-        (StatusCode::CONFLICT, _) => (&mut tally.told_to_wait, Next::AskAgain),
+    let (counter, next) = match (answer.status.as_u16(), answer.code.as_deref()) {
+        (201, _) if answer.replayed => (&mut tally.replayed, Next::Done),
+        (201, _) => (&mut tally.paid, Next::Done),
+        (409, Some("outcome_held")) => (&mut tally.held, Next::Done),
+        (409, _) => (&mut tally.told_to_wait, Next::AskAgain),
         _ => (&mut tally.failed, Next::AskAgain),
     };
     count(counter);
