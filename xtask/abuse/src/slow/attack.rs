@@ -18,10 +18,8 @@ use crate::proxy::Proxy;
 use crate::race::{self, Step};
 use crate::upstream::Upstream;
 
-/// How long the proxy waits for a head, and between two parts of a body.
-const PROXY_WAITS: Duration = Duration::from_secs(20);
 /// How much longer everything may take on a busy machine.
-const SLACK: Duration = Duration::from_secs(25);
+const SLACK: Duration = Duration::from_secs(10);
 /// How many connect at once.
 const CONNECTING: usize = 128;
 /// How many are in a hurry.
@@ -91,8 +89,13 @@ pub fn slow(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
     })
 }
 
-fn timeouts() -> String {
-    let seconds = PROXY_WAITS.as_secs();
+/// How long the proxy waits for a head, and between two parts of a body: longer than it takes until all have come.
+fn proxy_waits(count: usize) -> Duration {
+    Duration::from_secs(5 + count as u64 / 600)
+}
+
+fn timeouts(count: usize) -> String {
+    let seconds = proxy_waits(count).as_secs();
     format!("[timeouts]\nhead = \"{seconds}s\"\nbody_idle = \"{seconds}s\"\n")
 }
 
@@ -125,7 +128,7 @@ impl Crowd {
     async fn opened(&mut self, count: usize, step: Step<'_>) -> Result<()> {
         let mut known = 0;
         while known < count {
-            timeout(SLACK * 2, self.open.changed()).await??;
+            timeout(SLACK * 5, self.open.changed()).await??;
             let now = *self.open.borrow_and_update();
             (known..now).for_each(|_| step());
             known = now;
@@ -149,7 +152,7 @@ impl Crowd {
 
 async fn attack(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
     let upstream = Upstream::counting(Duration::ZERO).await?;
-    let proxy = Proxy::start(binary, upstream.address, "memory:", &timeouts()).await?;
+    let proxy = Proxy::start(binary, upstream.address, "memory:", &timeouts(count)).await?;
     served(proxy.address, 20).await?;
     let (before, _) = proxy.memory()?;
     let mut crowd = Crowd::start(proxy.address, count, source);
@@ -158,15 +161,17 @@ async fn attack(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
     let (_, most) = proxy.memory()?;
     let memory_max = BYTES_BESIDE_MAX + BYTES_EACH_MAX * count as u64;
     ensure!(most <= memory_max, "the proxy had {} MiB, and {} MiB are allowed", most / MIB, memory_max / MIB);
-    let ends = crowd.ended(PROXY_WAITS + SLACK).await?;
+    let within = proxy_waits(count) * 2 + SLACK;
+    let ends = crowd.ended(within).await?;
     let refused = ends.iter().filter(|(_, end)| *end == End::Refused).count();
     ensure!(refused == 0, "{refused} of {count} were refused: they did not dawdle all at once");
     for place in [Where::Head, Where::Body, Where::Stalled] {
         let open = ends.iter().filter(|end| **end == (place, End::Open)).count();
         ensure!(
             open == 0,
-            "{open} connections that dawdle ({place:?}) are open {} s after they began",
-            (PROXY_WAITS + SLACK).as_secs()
+            "{open} connections that dawdle ({place:?}) are open {} s after all had come, where the proxy waits for {} s",
+            within.as_secs(),
+            proxy_waits(count).as_secs()
         );
     }
     let spans =
@@ -185,7 +190,7 @@ async fn attack(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
 /// One address may have so many: of twice as many, the rest is refused, and another address is served.
 async fn one_peer(binary: &Path, bound: usize) -> Result<(usize, usize)> {
     let upstream = Upstream::counting(Duration::ZERO).await?;
-    let rules = format!("[bounds]\nconnections_per_peer_max = {bound}\n{}", timeouts());
+    let rules = format!("[bounds]\nconnections_per_peer_max = {bound}\n{}", timeouts(bound * 2));
     let proxy = Proxy::start(binary, upstream.address, "memory:", &rules).await?;
     let mut crowd = Crowd::start(proxy.address, bound * 2, |_| IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
     crowd.opened(bound * 2, &|| ()).await?;
@@ -203,7 +208,7 @@ async fn one_peer(binary: &Path, bound: usize) -> Result<(usize, usize)> {
 async fn control(binary: &Path) -> Result<String> {
     const FEW: usize = 32;
     let upstream = Upstream::counting(Duration::ZERO).await?;
-    let rules = format!("[bounds]\nconnections_max = {FEW}\n{}", timeouts());
+    let rules = format!("[bounds]\nconnections_max = {FEW}\n{}", timeouts(FEW));
     let proxy = Proxy::start(binary, upstream.address, "memory:", &rules).await?;
     let mut crowd = Crowd::start(proxy.address, FEW * 2, source);
     crowd.opened(FEW * 2, &|| ()).await?;

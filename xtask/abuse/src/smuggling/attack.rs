@@ -17,6 +17,8 @@ use crate::upstream::{Ledger, Upstream};
 const AT_ONCE: usize = 16;
 /// How many shapes the control gets.
 const FOR_CONTROL: usize = 60;
+/// What every target has that was sent.
+const FAMILIES: [&str; 5] = ["/shape/", "/probe/", "/after/", "/first/", "/slow/"];
 /// How many faults are told.
 const TOLD: usize = 100;
 
@@ -64,11 +66,20 @@ pub fn smuggling(binary: &Path, count: usize, step: Step<'_>) -> Result<Smuggled
             let told = wrong.iter().take(TOLD).map(|judged| format!("{}\n    {}", judged.name, judged.faults.join("\n    ")));
             bail!("{} of {} shapes:\n{}", wrong.len(), judged.len(), told.collect::<Vec<_>>().join("\n"));
         }
+        let strangers = strangers(&upstream.ledger);
+        ensure!(strangers.is_empty(), "the service was asked for what nobody sent: {strangers:?}");
         let caught = control().await?;
         ensure!(caught > 0, "the control was not caught: a relay that trusts lengths passed");
         let refused = judged.iter().filter(|judged| judged.is_refused).count();
         Ok(Smuggled { shapes: judged.len(), refused, answered: judged.len() - refused, caught: (caught, FOR_CONTROL) })
     })
+}
+
+/// What the service was asked for that is of no shape.
+fn strangers(ledger: &Ledger) -> Vec<String> {
+    let is_known = |target: &str| FAMILIES.iter().any(|family| target.contains(family));
+    let targets = ledger.seen("").into_iter().map(|seen| seen.target);
+    targets.filter(|target| target.contains("/smuggled/") || !is_known(target)).collect()
 }
 
 /// How many shapes a relay that trusts lengths reads in two ways.

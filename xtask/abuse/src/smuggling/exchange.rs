@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::frames;
 use super::shape::{Before, Shape};
 use crate::ask::{self, Framing};
 use crate::upstream::{Ledger, SLOW};
@@ -35,11 +36,24 @@ pub(super) struct Exchange {
 pub(super) async fn exchange(target: SocketAddr, ledger: &Ledger, shape: &Shape) -> Result<Exchange> {
     prepare(target, ledger, shape).await?;
     let probe = ask::look(&shape.of("probe"), CALLER);
-    let sent = [shape.bytes.as_slice(), &probe].concat();
-    let (bytes, is_closed) = send(target, sent).await?;
-    let (answers, rest) = answers(&bytes);
+    let (answers, rest, is_closed) = if shape.is_framed {
+        (framed(target, shape).await?, Vec::new(), true)
+    } else {
+        let (bytes, is_closed) = send(target, [shape.bytes.as_slice(), &probe].concat()).await?;
+        let (answers, rest) = answers(&bytes);
+        (answers, rest, is_closed)
+    };
     let after = Connection::open(target).await?.ask(&ask::look(&shape.of("after"), CALLER)).await?;
     Ok(Exchange { answers, rest, is_closed, after })
+}
+
+/// The same in frames; what came on the shape's stream, and on the probe's. Each may be refused alone.
+async fn framed(target: SocketAddr, shape: &Shape) -> Result<Vec<Answer>> {
+    let path = shape.of("probe");
+    let fields = [(":method", "GET"), (":scheme", "http"), (":authority", "api.test"), (":path", &path)];
+    let sent = [frames::start(), shape.bytes.clone(), frames::request(3, &fields, None)].concat();
+    let (bytes, _) = send(target, sent).await?;
+    Ok([1, 3].into_iter().filter_map(|stream| frames::answer(&bytes, stream)).collect())
 }
 
 /// Brings about what happened before.

@@ -82,7 +82,10 @@ fn at_the_client(shape: &Shape, exchange: &Exchange, faults: &mut Vec<String>) {
     let is_right = match (&shape.right, whats.as_slice()) {
         // Closed without a word.
         (Right::Refused | Right::Passed(_), []) => true,
-        (Right::Refused, [refusal]) => is_refusal(refusal),
+        (Right::Refused, [refusal]) if is_refusal(refusal) => true,
+        // A stream is refused alone: the other one is none of its business.
+        (Right::Refused | Right::Passed(_), [probe]) if shape.is_framed && is_probe(probe) => true,
+        (Right::Refused, [refusal, probe]) if shape.is_framed => is_refusal(refusal) && is_probe(probe),
         (Right::Passed(_), [answer]) => is_own(answer) || is_refusal(answer),
         (Right::Passed(_), [answer, next]) => (is_own(answer) || is_refusal(answer)) && is_probe(next),
         (Right::Answered(statuses), [answer, rest @ ..]) => {

@@ -59,6 +59,8 @@ pub(super) struct Shape {
     pub(super) bytes: Vec<u8>,
     pub(super) right: Right,
     pub(super) before: Before,
+    /// Whether it is of HTTP/2.
+    pub(super) is_framed: bool,
     pub(super) key: String,
 }
 
@@ -113,6 +115,7 @@ impl Draft {
             bytes,
             right,
             before: Before::Nothing,
+            is_framed: false,
             key: self.key,
         }
     }
@@ -121,6 +124,12 @@ impl Draft {
 impl Shape {
     pub(super) fn after(mut self, before: Before) -> Self {
         self.before = before;
+        self
+    }
+
+    /// Its bytes are frames of HTTP/2.
+    pub(super) fn in_frames(mut self) -> Self {
+        self.is_framed = true;
         self
     }
 

@@ -1,11 +1,19 @@
 //! Every shape there is.
 
 use super::shape::Shape;
-use super::{chunks, codings, lengths, lines, refused};
+use super::{chunks, codings, lengths, lines, refused, second};
 
 /// All of them, fresh: no two share a mark or a key.
 pub(super) fn all() -> Vec<Shape> {
-    [codings::shapes(), lengths::shapes(), chunks::shapes(), lines::shapes(), refused::shapes()].concat()
+    [
+        codings::shapes(),
+        lengths::shapes(),
+        chunks::shapes(),
+        lines::shapes(),
+        refused::shapes(),
+        second::shapes(),
+    ]
+    .concat()
 }
 
 /// How many there are.

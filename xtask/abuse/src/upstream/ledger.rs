@@ -98,7 +98,8 @@ impl Ledger {
 
     /// Every request with this in its head, in order.
     pub(crate) fn seen(&self, mark: &str) -> Vec<Seen> {
-        let has_mark = |seen: &&Seen| seen.raw.windows(mark.len().max(1)).any(|here| here == mark.as_bytes());
+        let is_in = |raw: &[u8]| raw.windows(mark.len()).any(|here| here == mark.as_bytes());
+        let has_mark = |seen: &&Seen| mark.is_empty() || is_in(&seen.raw);
         self.book().seen.iter().filter(has_mark).cloned().collect()
     }
 }

@@ -19,6 +19,18 @@ impl Answer {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// An answer of which only the body can be read: what it says of itself.
+    pub(crate) fn of_body(body: Vec<u8>) -> Self {
+        let text = String::from_utf8_lossy(&body).into_owned();
+        let after = |name: &str| text.split_once(name).map(|(_, after)| after);
+        let target = after("\"for\":\"").and_then(|after| after.split_once('"')).map(|(target, _)| target);
+        let fields = target.map(|target| ("saw".to_owned(), format!("- {target}"))).into_iter().collect();
+        let status =
+            after("\"status\":").and_then(|after| after.get(..3)).and_then(|status| status.parse().ok());
+        let status = status.unwrap_or(if target.is_some() { 201 } else { 400 });
+        Self { status, fields, body, is_whole: true, bytes: 0 }
+    }
+
     /// Whether it is a stored answer.
     pub(crate) fn is_replay(&self) -> bool {
         self.field("idempotent-replayed") == Some("true")
