@@ -118,14 +118,18 @@ fn pseudo(kind: Kind) -> Vec<Shape> {
 
 /// Lengths that the frames disagree with. `N` is the real one.
 fn lengths(kind: Kind) -> Vec<Shape> {
-    let bent = ["0", "5", "+N", "N, 0", "N0", "-1", "", "18446744073709551616"];
-    let shape = |value: &str, is_fine: bool| {
+    let bent = ["5", "+N", "N, 0", "N0", "-1", "", "18446744073709551616"];
+    let shape = |value: &str, right: &dyn Fn(&str) -> Right| {
         let draft = Draft::new(kind);
         let body = draft.hidden();
         let value = value.replace('N', &body.len().to_string());
         let fields = [usual(&draft), vec![("content-length".to_owned(), value.clone())]].concat();
-        let right = if is_fine { Right::Passed(body.clone().into_bytes()) } else { Right::Refused };
+        let right = right(&body);
         whole(draft, &format!("content-length {value:?}"), &fields, body.as_bytes(), right)
     };
-    bent.map(|value| shape(value, false)).into_iter().chain([shape("N", true)]).collect()
+    let passed = |body: &str| Right::Passed(body.as_bytes().to_vec());
+    // What streams is passed on when its head came, and that says that nothing follows: it is whole then, and so for all.
+    let none = shape("0", &|_| passed(""));
+    let bent = bent.map(|value| shape(value, &|_| Right::Refused));
+    bent.into_iter().chain([none, shape("N", &passed)]).collect()
 }
