@@ -30,7 +30,7 @@ fn those_that_dawdle_keep_nobody_from_being_served() {
 
 #[test]
 fn a_caller_with_keys_without_end_is_held_back_by_its_quota_and_nobody_else_is() {
-    let found = many_keys(binary(), 1_000, &|| ()).expect("others are served");
+    let found = many_keys(binary(), 2_000, &|| ()).expect("others are served");
     assert!(found.quota.statuses.contains_key(&429) && !found.memory.statuses.contains_key(&429), "{found}");
 }
 
