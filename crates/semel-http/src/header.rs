@@ -144,9 +144,11 @@ fn bare(value: &[u8], bare: Bare) -> Result<String, Fault> {
     if bare == Bare::Refused {
         return Err(Fault::NotQuoted);
     }
-    let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b',' | b';' | b'"' | b'\'');
+    let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b',' | b';' | b'"');
+    // An apostrophe in front is somebody's idea of a quote, and the vectors refuse it; inside it is a character as any other.
+    let is_quoted_otherwise = value.first() == Some(&b'\'');
     match str::from_utf8(value) {
-        Ok(text) if value.iter().all(is_plain) => Ok(text.to_owned()),
+        Ok(text) if value.iter().all(is_plain) && !is_quoted_otherwise => Ok(text.to_owned()),
         _ if value.contains(&b',') => Err(Fault::TwoKeys),
         _ => Err(Fault::NotBare),
     }

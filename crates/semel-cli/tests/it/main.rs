@@ -14,6 +14,7 @@ mod arguments;
 mod bench_and_file;
 mod binary;
 mod demo;
+mod http;
 mod list;
 mod place;
 mod proxy_check;

@@ -14,6 +14,7 @@ fn parts(frames: Vec<Result<Frame<Bytes>, BoxError>>) -> Body {
     StreamBody::new(futures_util::stream::iter(frames)).boxed_unsync()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a part of a body may also be an error")]
 fn data(text: &str) -> Result<Frame<Bytes>, BoxError> {
     Ok(Frame::data(Bytes::from(text.to_owned())))
 }

@@ -4,6 +4,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
 
 mod bodies;
+#[cfg(feature = "axum")]
 mod extractor;
 mod leaving;
 mod meaning;

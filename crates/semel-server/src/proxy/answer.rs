@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use semel_http::ResponseBody;
 
-use super::client::BodyError;
+use super::client::{BodyError, HandedOver, Visit};
 use super::log::Entry;
 use super::upstream::UpstreamBody;
 
@@ -18,14 +18,18 @@ pub(super) type Answer = http::Response<Answered>;
 pub(super) struct Answered {
     body: ResponseBody<UpstreamBody>,
     entry: Entry,
+    handed_over: Option<HandedOver>,
+    /// Its connection is not idle before it is over.
+    _visit: Visit,
 }
 
 impl Answered {
-    pub(super) fn new(body: ResponseBody<UpstreamBody>, mut entry: Entry) -> Self {
+    pub(super) fn new(body: ResponseBody<UpstreamBody>, mut entry: Entry, visit: Visit) -> Self {
         if body.is_end_stream() {
             entry.ended();
         }
-        Self { body, entry }
+        let handed_over = visit.watch_answer();
+        Self { body, entry, handed_over, _visit: visit }
     }
 }
 
@@ -42,6 +46,11 @@ impl Body for Answered {
             && (frame.is_none() || self.body.is_end_stream())
         {
             self.entry.ended();
+        }
+        match &self.handed_over {
+            Some(answer) if polled.is_ready() => answer.handed_over(),
+            Some(answer) => answer.asked_for_more(),
+            None => {}
         }
         polled
     }

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use tower_layer::Layer as _;
 use tower_service::Service as _;
 
 use super::answer::{Answer, Answered};
-use super::client::{ClientBody, Place};
+use super::client::{ClientBody, Visit};
 use super::forward::Forward;
 use super::in_flight::InFlight;
 use super::log::{Entry, Log};
@@ -98,21 +97,21 @@ impl Front {
     pub(super) async fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
-        peer: SocketAddr,
-        place: Arc<Place>,
+        visit: Visit,
     ) -> Result<Answer, Infallible> {
+        visit.count_request();
         let chain = self.chain();
         let in_flight = self.in_flight.enter();
         let has_room = in_flight.is_some();
-        let mut entry = Entry::new(Arc::clone(&self.observed), &request, peer, in_flight);
+        let mut entry = Entry::new(Arc::clone(&self.observed), &request, visit.peer(), in_flight);
         let response = if has_room {
             let request = request.map(|body| ClientBody::new(body, self.body_idle));
-            chain.answer(request, peer, place).await?
+            chain.answer(request, &visit).await?
         } else {
             chain.refused(overloaded(), &request)
         };
         entry.answered(&response);
-        Ok(response.map(|body| Answered::new(body, entry)))
+        Ok(response.map(|body| Answered::new(body, entry, visit)))
     }
 }
 
@@ -125,8 +124,7 @@ impl Chain {
     async fn answer(
         &self,
         mut request: Request<ClientBody>,
-        peer: SocketAddr,
-        place: Arc<Place>,
+        visit: &Visit,
     ) -> Result<Response<ResponseBody<UpstreamBody>>, Infallible> {
         if let Err(refused) = admit(&mut request) {
             let problem = Problem::new(Code::RequestMalformed, refused.detail()).status(refused.status());
@@ -134,9 +132,9 @@ impl Chain {
         }
         if request.headers().contains_key(UPGRADE) {
             // Whatever becomes of it holds its place on.
-            request.extensions_mut().insert(place);
+            request.extensions_mut().insert(visit.clone());
         }
-        request.extensions_mut().insert(PeerAddress(peer));
+        request.extensions_mut().insert(PeerAddress(visit.peer()));
         let mut service = self.service.clone();
         poll_fn(|cx| service.poll_ready(cx)).await?;
         service.call(request).await

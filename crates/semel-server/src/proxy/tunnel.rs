@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, copy_bidirectional};
 use tokio::sync::watch;
 
-use super::client::{Line, Place};
+use super::client::{Line, Visit};
 use super::in_flight::OneInFlight;
 use super::phase::{self, Phase};
 use super::wire::Wire;
@@ -24,7 +24,7 @@ use super::wire::Wire;
 pub(super) struct Wanted {
     client: OnUpgrade,
     protocol: HeaderValue,
-    place: Option<Arc<Place>>,
+    visit: Option<Visit>,
 }
 
 /// What a tunnel holds while it lasts, and when it ends.
@@ -47,7 +47,7 @@ impl Wanted {
             return None;
         }
         let client = extensions.remove::<OnUpgrade>()?;
-        Some(Self { client, protocol, place: extensions.remove() })
+        Some(Self { client, protocol, visit: extensions.remove() })
     }
 
     /// Says to the upstream what is wanted.
@@ -63,7 +63,7 @@ impl Wanted {
             if let Err(error) = joined(client, upstream, lasting).await {
                 tracing::debug!(%error, "semel: an upgraded connection ended early");
             }
-            drop(self.place);
+            drop(self.visit);
         });
     }
 }

@@ -208,6 +208,10 @@ const REFUSED: &[(&str, &str)] = &[
         "[principal]\nfrom = 'jwt'\nalgorithm = 'HS256'\npublic_key_file = 'Cargo.toml'",
         "does not go with HS256",
     ),
+    (
+        "[principal]\nfrom = 'jwt'\nalgorithm = 'RS256'\npublic_key_file = 'Cargo.toml'",
+        "semel.toml:5:19: `public_key_file` cannot be used",
+    ),
     ("[principal]\nfrom = 'jwt'\nalgorithm = 'none'", "no algorithm that is known"),
     ("[principal]\nissuer = 'x'", "`issuer` does nothing without from = \"jwt\""),
     ("trusted_proxies = ['0.0.0.0/0']", "any client could pick who it is"),

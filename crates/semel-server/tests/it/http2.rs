@@ -1,5 +1,7 @@
 //! HTTP/2 on either side.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
@@ -73,4 +75,42 @@ async fn an_upstream_of_http2_that_is_gone_is_unreachable() {
     let proxy = start(settings).await;
     let answer = Client::connect(proxy.listening()).await.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     assert_eq!(answer.status, 502, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn an_answer_that_its_client_opens_no_window_for_is_given_up() {
+    let body = "x".repeat(100_000);
+    let service = Service::routed(axum::Router::new().fallback(move || async move { body })).await;
+    let mut settings = settings(service.address);
+    settings.timeouts.body_idle = Duration::from_millis(200);
+    let proxy = start(settings).await;
+    let stream = TcpStream::connect(proxy.listening()).await.expect("connects");
+    let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(1_000)
+        .handshake(TokioIo::new(stream))
+        .await
+        .expect("speaks HTTP/2");
+    let connection = tokio::spawn(connection);
+    let response = sender.send_request(post("/", "")).await.expect("is answered");
+    // The body is held, and not read.
+    let ended = tokio::time::timeout(Duration::from_secs(10), connection).await;
+    assert!(ended.is_ok(), "the connection is closed");
+    assert!(response.into_body().collect().await.is_err(), "and the body is not whole");
+}
+
+#[tokio::test]
+async fn a_connection_that_asks_for_nothing_more_is_closed() {
+    let service = Service::mirror().await;
+    let mut settings = settings(service.address);
+    settings.timeouts.head = Duration::from_millis(100);
+    let proxy = start(settings).await;
+    let mut sender = connect(proxy.listening()).await;
+    let seen = text(sender.send_request(post("/", "hi")).await.expect("is answered")).await;
+    assert!(seen.starts_with("POST / "), "{seen}");
+    let closed = tokio::time::timeout(Duration::from_secs(10), async {
+        while !sender.is_closed() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    assert!(closed.await.is_ok());
 }

@@ -36,3 +36,29 @@ async fn one_upstream_connection_serves_one_request_after_another() {
     }
     assert_eq!(service.connections(), 1);
 }
+
+#[tokio::test]
+async fn an_answer_without_a_body_keeps_what_it_says_of_it() {
+    let service = Service::scripted(|mut line| async move {
+        loop {
+            let head = line.head().await;
+            if head.starts_with("HEAD") {
+                line.write("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\nX-Of: a\r\n\r\n").await;
+            } else if head.starts_with("GET") {
+                line.write("HTTP/1.1 304 Not Modified\r\nContent-Length: 1234\r\nX-Of: a\r\n\r\n").await;
+            } else {
+                return;
+            }
+        }
+    })
+    .await;
+    let proxy = start(settings(service.address)).await;
+    let mut client = Client::connect(proxy.listening()).await;
+    for (request, status) in [("HEAD", 200), ("GET", 304), ("HEAD", 200)] {
+        let answer = client.ask(&format!("{request} / HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+        assert_eq!((answer.status, answer.header("x-of")), (status, Some("a")));
+        // hyper leaves it out of a 304, which may.
+        assert_eq!(answer.header("content-length"), (status == 200).then_some("1234"), "{request}");
+    }
+    assert_eq!(service.connections(), 1);
+}

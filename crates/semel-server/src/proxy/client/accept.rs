@@ -82,7 +82,7 @@ impl Door {
             metrics::counter!("semel_http_connections_refused_total").increment(1);
             return;
         };
-        tokio::spawn(Arc::clone(&self.manner).serve(stream, peer, Arc::new(place)));
+        tokio::spawn(Arc::clone(&self.manner).serve(stream, peer, place));
     }
 }
 

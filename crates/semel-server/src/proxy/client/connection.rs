@@ -12,12 +12,14 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::{TlsAcceptor, TlsStream};
 
 use super::first_bytes::{self, Spoken};
 use super::line::Line;
 use super::peers::Place;
+use super::stalls::Stalls;
+use super::visit::Visit;
 use crate::proxy::front::Front;
 use crate::proxy::phase::{Phase, next, no_longer_serving};
 use crate::proxy::settings::{Bounds, Timeouts};
@@ -27,6 +29,9 @@ use crate::proxy::wire::Wire;
 const PING_EVERY: Duration = Duration::from_secs(20);
 /// How long it may take to say so.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// How often to look for answers that are not read, at most and at least.
+const LOOK_EVERY_MIN: Duration = Duration::from_millis(20);
+const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
 /// The smallest buffer that hyper works with.
 const BUFFER_BYTES_MIN: usize = 8 << 10;
 
@@ -41,7 +46,7 @@ pub(super) struct Manner {
 
 impl Manner {
     /// Serves one connection to its end.
-    pub(super) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Arc<Place>) {
+    pub(super) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
         let mut phase = self.phase.clone();
         let opened = tokio::select! {
             biased;
@@ -50,8 +55,14 @@ impl Manner {
             () = no_longer_serving(&mut phase) => return,
         };
         match opened {
-            Ok(Some((Spoken::Http1, line))) => self.serve_http1(line, peer, place, phase).await,
-            Ok(Some((Spoken::Http2, line))) => self.serve_http2(line, peer, place, phase).await,
+            Ok(Some((Spoken::Http1, line))) => {
+                self.serve_http1(line, Visit::new(peer, place, None), phase).await;
+            }
+            Ok(Some((Spoken::Http2, line))) => {
+                let stalls = Stalls::new();
+                let visit = Visit::new(peer, place, Some(Arc::clone(&stalls)));
+                self.serve_http2(line, visit, stalls, phase).await;
+            }
             Ok(None) => {}
             Err(error) => tracing::debug!(%error, "semel: a connection ended before its first request"),
         }
@@ -82,14 +93,8 @@ impl Manner {
         timeout(self.timeouts.head, first_bytes::read(wire)).await.map_err(too_slow)?
     }
 
-    async fn serve_http1(
-        &self,
-        line: TokioIo<Line>,
-        peer: SocketAddr,
-        place: Arc<Place>,
-        mut phase: watch::Receiver<Phase>,
-    ) {
-        let service = service_fn(|request| Arc::clone(&self.front).answer(request, peer, Arc::clone(&place)));
+    async fn serve_http1(&self, line: TokioIo<Line>, visit: Visit, mut phase: watch::Receiver<Phase>) {
+        let service = service_fn(|request| Arc::clone(&self.front).answer(request, visit.clone()));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.timeouts.head)
@@ -114,12 +119,12 @@ impl Manner {
     async fn serve_http2(
         &self,
         line: TokioIo<Line>,
-        peer: SocketAddr,
-        place: Arc<Place>,
+        visit: Visit,
+        stalls: Arc<Stalls>,
         mut phase: watch::Receiver<Phase>,
     ) {
-        let front = Arc::clone(&self.front);
-        let service = service_fn(move |request| Arc::clone(&front).answer(request, peer, Arc::clone(&place)));
+        let (front, visits) = (Arc::clone(&self.front), visit.clone());
+        let service = service_fn(move |request| Arc::clone(&front).answer(request, visits.clone()));
         let head_bytes_max = u32::try_from(self.bounds.head_bytes_max).unwrap_or(u32::MAX);
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -129,6 +134,8 @@ impl Manner {
             .keep_alive_timeout(PING_TIMEOUT)
             .serve_connection(line, service);
         let mut connection = pin!(connection);
+        let (mut idle, mut looks) = (pin!(idle(&visit, self.timeouts.head)), interval(self.look_every()));
+        let mut is_leaving = false;
         loop {
             tokio::select! {
                 biased;
@@ -137,8 +144,33 @@ impl Manner {
                     Phase::Serving | Phase::Draining => connection.as_mut().graceful_shutdown(),
                     Phase::Over => return,
                 },
+                () = idle.as_mut(), if !is_leaving => {
+                    is_leaving = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                _ = looks.tick() => if stalls.is_any_older_than(self.timeouts.body_idle) {
+                    return;
+                },
             }
         }
+    }
+
+    /// How often to look for answers that are not read.
+    fn look_every(&self) -> Duration {
+        self.timeouts.body_idle.div_f64(4.0).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX)
+    }
+}
+
+/// Waits until a connection has been without a request for a whole span.
+async fn idle(visit: &Visit, span: Duration) {
+    let (mut before, quiet) = visit.activity();
+    loop {
+        sleep(span).await;
+        let (requests, holders) = visit.activity();
+        if requests == before && holders <= quiet {
+            return;
+        }
+        before = requests;
     }
 }
 

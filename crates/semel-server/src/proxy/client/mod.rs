@@ -17,6 +17,6 @@ mod visit;
 pub(super) use accept::{Door, listen};
 pub use body::{BodyError, ClientBody};
 pub(super) use line::Line;
-pub(super) use peers::{Peers, Place};
+pub(super) use peers::Peers;
 pub(super) use stalls::HandedOver;
 pub(super) use visit::Visit;

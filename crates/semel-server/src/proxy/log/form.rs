@@ -107,3 +107,48 @@ fn millis(span: Duration) -> String {
 fn as_millis(span: Duration) -> f64 {
     (span.as_secs_f64() * 1e5).round() / 1e2
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http::{Request, Response};
+    use semel_http::{Code, Decided};
+
+    use super::*;
+    use crate::proxy::front::Observed;
+    use crate::proxy::log::Said;
+
+    fn entry() -> Entry {
+        let request = Request::post("/charges?card=4242").body(()).expect("is a request");
+        let peer = "192.0.2.1:4711".parse().expect("is an address");
+        let mut entry = Entry::new(Arc::new(Observed::new(None)), &request, peer, None);
+        let mut response = Response::new(());
+        *response.status_mut() = http::StatusCode::from_u16(409).expect("is a status");
+        let key = semel::Key::new("http", "secret").expect("is a key").id();
+        let decided = Decided { decision: "busy", code: Some(Code::InFlight), key: Some(key) };
+        response.extensions_mut().insert(decided);
+        let said = Said { code: None, upstream_took: Some(Duration::from_millis(12)) };
+        response.extensions_mut().insert(said);
+        entry.answered(&response);
+        entry.ended();
+        entry
+    }
+
+    #[test]
+    fn a_line_says_what_was_decided_and_never_the_query_or_the_key() {
+        let entry = entry();
+        let digest = entry.key().expect("has one").short().to_string();
+        let now = Timestamp::from_micros(1_000_000);
+        let text = String::from_utf8(Form::Text.line(&entry, now)).expect("is text");
+        let start = "1970-01-01T00:00:01.000000Z 192.0.2.1 POST /charges 409 busy in_flight key=";
+        assert_eq!(text, format!("{start}{digest} 0.0 ms upstream 12 ms\n"));
+        let json = String::from_utf8(Form::Json.line(&entry, now)).expect("is text");
+        let read: Value = serde_json::from_str(&json).expect("is JSON");
+        assert_eq!((&read["status"], &read["key"]), (&409.into(), &digest.clone().into()));
+        assert_eq!((&read["decision"], &read["code"]), (&"busy".into(), &"in_flight".into()));
+        for line in [text, json] {
+            assert!(!line.contains("4242") && !line.contains("secret"), "{line}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! HTTP, rule by rule: what a client sees of the layer and of the running proxy, which behave the same.
+//!
+//! - `header`, `coverage`: H01 to H12. `replay`, `durable`: H20 to H26. `mismatch`, `concurrency`: H30 to H42.
+//! - `failure`, `death`, `unkept`: H50 to H56. `callers`, `isolation`: H60 to H62. `wire`, `logs`: H63 to H65.
+//! - `profiles`; `cratestack`: what another system promises. `completeness`: no rule is forgotten.
+//! - `rules`: a test for each side. `front`, `layered`, `proxied`: the sides. `setup`, `shelf`: what they are told, and where
+//!   they keep it. `service`, `responses`: what is behind them.
+//! - `ask`, `answer`, `client`: HTTP/1.1 byte by byte; `multiplexed`: HTTP/2. `patience`: waiting. `tamper`, `listener`: what a store holds, what is said.
+
+mod answer;
+mod ask;
+mod callers;
+mod client;
+mod completeness;
+mod concurrency;
+mod coverage;
+mod cratestack;
+mod death;
+mod durable;
+mod failure;
+mod front;
+mod header;
+mod isolation;
+mod layered;
+mod listener;
+mod logs;
+mod mismatch;
+mod multiplexed;
+mod patience;
+mod profiles;
+mod proxied;
+mod replay;
+mod responses;
+mod rules;
+mod service;
+mod setup;
+mod shelf;
+mod tamper;
+mod unkept;
+mod wire;
