@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -50,30 +50,29 @@ pub struct Slowed {
     pub caught: String,
 }
 
-impl fmt::Display for Slowed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            slow,
-            served,
-            longest,
-            memory: (before, most),
-            memory_max,
-            closed_after,
-            of_one_peer,
-            caught,
-        } = self;
-        write!(
-            f,
-            "{slow} connections dawdled: {served} others were served, the slowest in {} ms; memory {} MiB before, {} MiB at \
-             most ({} MiB allowed); all were closed within {} s; a bound let {} of {} in from one address; with too \
-             few connections others were not served ({caught})",
+impl Slowed {
+    /// What was seen while they dawdled.
+    fn meanwhile(&self) -> String {
+        let Self { served, longest, memory: (before, most), memory_max, .. } = self;
+        format!(
+            "{served} others were served, the slowest in {} ms; memory {} MiB before, {} MiB at most ({} MiB allowed)",
             longest.as_millis(),
             before / MIB,
             most / MIB,
-            memory_max / MIB,
-            closed_after.as_secs(),
-            of_one_peer.0,
-            of_one_peer.1,
+            memory_max / MIB
+        )
+    }
+}
+
+impl fmt::Display for Slowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { slow, closed_after, of_one_peer: (let_in, of), caught, .. } = self;
+        write!(
+            f,
+            "{slow} connections dawdled: {}; all were closed within {} s; a bound let {let_in} of {of} in from one address; \
+             with too few connections others were not served ({caught})",
+            self.meanwhile(),
+            closed_after.as_secs()
         )
     }
 }
@@ -163,28 +162,35 @@ async fn attack(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
     ensure!(most <= memory_max, "the proxy had {} MiB, and {} MiB are allowed", most / MIB, memory_max / MIB);
     let within = proxy_waits(count) * 2 + SLACK;
     let ends = crowd.ended(within).await?;
-    let refused = ends.iter().filter(|(_, end)| *end == End::Refused).count();
-    ensure!(refused == 0, "{refused} of {count} were refused: they did not dawdle all at once");
-    for place in [Where::Head, Where::Body, Where::Stalled] {
-        let open = ends.iter().filter(|end| **end == (place, End::Open)).count();
-        ensure!(
-            open == 0,
-            "{open} connections that dawdle ({place:?}) are open {} s after all had come, where the proxy waits for {} s",
-            within.as_secs(),
-            proxy_waits(count).as_secs()
-        );
-    }
-    let spans =
-        ends.iter().filter_map(|(_, end)| if let End::Closed(span) = end { Some(*span) } else { None });
-    Ok(Slowed {
+    let mut slowed = Slowed {
         slow: count,
         served: OTHERS,
         longest,
         memory: (before, most),
         memory_max,
-        closed_after: spans.max().unwrap_or_default(),
         ..Slowed::default()
-    })
+    };
+    slowed.closed_after =
+        closed(&ends, within).with_context(|| format!("meanwhile {}", slowed.meanwhile()))?;
+    Ok(slowed)
+}
+
+/// When the last one was closed. Everybody must have come, and must have been closed by now.
+fn closed(ends: &[(Where, End)], within: Duration) -> Result<Duration> {
+    let refused = ends.iter().filter(|(_, end)| *end == End::Refused).count();
+    ensure!(refused == 0, "{refused} were refused: they did not dawdle all at once");
+    for place in [Where::Head, Where::Body, Where::Stalled] {
+        let open = ends.iter().filter(|end| **end == (place, End::Open)).count();
+        let (waits, within) = (proxy_waits(ends.len()).as_secs(), within.as_secs());
+        ensure!(
+            open == 0,
+            "{open} connections that dawdle ({place:?}) are open {within} s after all had come, where the proxy waits for \
+             {waits} s"
+        );
+    }
+    let spans =
+        ends.iter().filter_map(|(_, end)| if let End::Closed(span) = end { Some(*span) } else { None });
+    Ok(spans.max().unwrap_or_default())
 }
 
 /// One address may have so many: of twice as many, the rest is refused, and another address is served.
