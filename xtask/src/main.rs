@@ -7,6 +7,7 @@ mod crash;
 mod mutants;
 mod needs;
 mod prove;
+mod prove_http;
 mod run;
 mod servers;
 mod simulate;
@@ -36,6 +37,7 @@ use clap::{Parser, Subcommand};
                   cargo xtask crash power 10000 cut its power ten thousand times\n  \
                   cargo xtask crash postgres 500  stop and kill PostgreSQL; failover, redis, cluster likewise\n  \
                   cargo xtask prove histories   two hundred real histories a store\n  \
+                  cargo xtask prove disconnects clients that hang up at every byte; smuggling, slow, kill … likewise\n  \
                   cargo xtask crash postgres 500  stop and kill PostgreSQL under load\n  \
                   cargo xtask crash failover 200  have its synchronous standby take over\n  \
                   cargo xtask crash redis 200   kill Redis under load; crash cluster: what a failover loses\n  \

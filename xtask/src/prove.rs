@@ -1,13 +1,16 @@
-//! `cargo xtask prove`: histories and sweeping on real servers, in any number.
+//! `cargo xtask prove`: histories and sweeping on real servers, and attacks on the proxy, in any number.
+
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Subcommand;
 use semel_servers::{AppendFsync, Postgres, Redis, RedisCluster};
 
 use crate::needs;
+use crate::prove_http::{self, Attack};
 use crate::run::{cargo, started};
 
-/// Prove a store on a real server: PostgreSQL, Redis and Redis Cluster, one after the other.
+/// Prove a store on a real server (PostgreSQL, Redis and Redis Cluster, one after the other), or attack the proxy.
 ///
 /// A few of each, and the controls that must be caught, run with every change; this is for many.
 #[derive(Debug, clap::Args)]
@@ -17,6 +20,9 @@ pub(crate) struct Args {
     /// Which store alone: `postgres`, `redis` or `cluster`.
     #[arg(long, global = true)]
     only: Option<String>,
+    /// Attack this binary, instead of the release one that is built first.
+    #[arg(long, global = true)]
+    binary: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -33,14 +39,17 @@ enum What {
         #[arg(default_value_t = 1_000_000)]
         records: u64,
     },
+    #[command(flatten)]
+    Proxy(Attack),
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    needs::for_tests()?;
-    let (proof, count) = match args.what {
-        What::Histories { count } => ("histories", count),
-        What::Sweeping { records } => ("sweeping", records),
+    let (proof, count) = match &args.what {
+        What::Histories { count } => ("histories", *count),
+        What::Sweeping { records } => ("sweeping", *records),
+        What::Proxy(attack) => return prove_http::run(attack, args.binary.as_deref(), args.only.as_deref()),
     };
+    needs::for_tests()?;
     let is_wanted = |name: &str| args.only.as_deref().is_none_or(|only| only == name);
     if is_wanted("postgres") {
         let server = Postgres::start()?;

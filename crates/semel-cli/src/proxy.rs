@@ -70,10 +70,12 @@ fn say_how_it_ended(drained: Drained) {
     }
 }
 
-/// Every connection may need another one to the upstream, which takes two files.
+/// Every connection is a file, and every one to the upstream is two: as many as requests in flight, and the idle ones.
 fn say_if_files_are_few(settings: &ProxySettings) {
-    let connections = settings.bounds.connections_max as u64;
-    let wanted = connections.saturating_mul(3).saturating_add(OTHER_FILES);
+    let bounds = settings.bounds;
+    let connections = bounds.connections_max as u64;
+    let to_upstream = (bounds.in_flight_max as u64).saturating_add(bounds.upstream_idle_max as u64);
+    let wanted = connections.saturating_add(to_upstream.saturating_mul(2)).saturating_add(OTHER_FILES);
     match raise_open_files(wanted) {
         Some(limit) if limit < wanted => eprintln!(
             "semel proxy: {limit} files may be open at once, and {connections} connections may need {wanted}: raise the \

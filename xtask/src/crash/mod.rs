@@ -25,3 +25,4 @@ mod stopwatch;
 mod victim;
 
 pub(crate) use command::{Args, few, run};
+pub(crate) use progress::Progress;

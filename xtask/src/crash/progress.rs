@@ -13,7 +13,7 @@ use crate::run;
 const LINE_EVERY: Duration = Duration::from_secs(20);
 
 /// Counts up to a known end.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     what: &'static str,
     bar: Option<ProgressBar>,
     most: u64,
@@ -21,7 +21,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(what: &'static str, most: u64) -> Self {
+    pub(crate) fn new(what: &'static str, most: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(most).with_message(what));
         if let (Some(bar), Ok(style)) =
             (&bar, ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {per_sec} eta {eta}"))
@@ -32,7 +32,7 @@ impl Progress {
     }
 
     /// One more is done.
-    pub(super) fn step(&self) {
+    pub(crate) fn step(&self) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.0 += 1;
         if let Some(bar) = &self.bar {

@@ -9,6 +9,7 @@
     reason = "a test that cannot go on should say so"
 )]
 
+mod abuse;
 mod arguments;
 mod bench_and_file;
 mod binary;
