@@ -1,6 +1,15 @@
 //! Refusals: `application/problem+json` (RFC 9457), one code a case.
 
-use http::StatusCode;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode, Version};
+use serde_json::{Map, Value};
+
+use crate::body::{ResponseBody, Whole};
+use crate::decided::Decided;
+use crate::profile::Profile;
 
 /// Why semel answered by itself. The word is the problem's `code`, and the end of its `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,5 +118,112 @@ impl Code {
             Self::StoreUnavailable | Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             Self::OutcomeUnknown => StatusCode::GATEWAY_TIMEOUT,
         }
+    }
+}
+
+/// A refusal in the making. It never holds anything of a request or of a stored response.
+#[derive(Clone, Debug)]
+#[must_use = "a problem is nothing until it is sent as a response"]
+pub struct Problem {
+    code: Code,
+    detail: Box<str>,
+    retry_after: Option<Duration>,
+    members: Map<String, Value>,
+    closes: bool,
+    status: Option<StatusCode>,
+}
+
+impl Problem {
+    /// A refusal, with a detail that says what to do.
+    pub fn new(code: Code, detail: impl Into<Box<str>>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            retry_after: None,
+            members: Map::new(),
+            closes: false,
+            status: None,
+        }
+    }
+
+    /// When it is worth asking again; rounded up to whole seconds, and at least one.
+    pub fn retry_after(mut self, span: Duration) -> Self {
+        self.retry_after = Some(span);
+        self
+    }
+
+    /// One more member.
+    pub fn member(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Another status than its code has.
+    pub fn status(mut self, status: StatusCode) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// The connection must not be used again: there may be bytes of this request left on it.
+    pub fn closing(mut self) -> Self {
+        self.closes = true;
+        self
+    }
+
+    /// Why.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The refusal as a response, as the profile has it.
+    pub fn response<R>(self, profile: &Profile, version: Version) -> Response<ResponseBody<R>> {
+        let status = self.status.unwrap_or_else(|| profile.statuses.of(self.code));
+        let mut members = Map::new();
+        members.insert("type".into(), format!("{}{}", profile.problem_base, self.code.word()).into());
+        members.insert("title".into(), self.code.title().into());
+        members.insert("status".into(), status.as_u16().into());
+        members.insert("detail".into(), String::from(self.detail).into());
+        members.insert("code".into(), self.code.word().into());
+        members.extend(self.members);
+        let bytes = Bytes::from(Value::Object(members).to_string());
+        let mut response = Response::new(ResponseBody::whole(Whole::new(bytes)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(span) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(span)));
+        }
+        // HTTP/2 has no connection header; an unread stream is reset there and disturbs nobody.
+        if self.closes && version < Version::HTTP_2 {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response.extensions_mut().insert(Decided::refused(self.code));
+        response
+    }
+}
+
+fn whole_seconds(span: Duration) -> u64 {
+    let rounded_up = span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0));
+    rounded_up.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_has_one_word_and_no_two_have_the_same() {
+        let mut words: Vec<_> = Code::ALL.iter().map(|code| code.word()).collect();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn a_span_is_rounded_up_and_never_nothing() {
+        assert_eq!(whole_seconds(Duration::ZERO), 1);
+        assert_eq!(whole_seconds(Duration::from_millis(1_001)), 2);
+        assert_eq!(whole_seconds(Duration::from_secs(7)), 7);
     }
 }

@@ -76,7 +76,7 @@ pub use engine::{
 pub use error::{Error, ErrorKind, Result};
 pub use fingerprint::Fingerprint;
 pub use key::{Key, NAME_BYTES_MAX, PART_BYTES_MAX, RecordId, SCOPE_PARTS_MAX};
-pub use machine::settle::{ReleaseAnswer, Resolution, Resolved};
+pub use machine::settle::{HoldAnswer, ReleaseAnswer, Resolution, Resolved};
 pub use observe::Stats;
 pub use outcome::{Outcome, OutcomeKind};
 pub use policy::{

@@ -51,6 +51,12 @@ impl Semel {
         self.claim(Claim::new(key).permit_id(permit_id)).await
     }
 
+    /// A permit of a run that no store knows of, for callers that give up on a slow store before the engine does and
+    /// whose policy is to run all the same. It is counted and logged; the work may run twice.
+    pub fn unprotected(&self, claim: &Claim, why: &Error) -> Permit {
+        self.inner.unprotected(claim, self.inner.mint(), why)
+    }
+
     /// Stores an outcome that is already there, unless the key is taken: claim and complete in one swap.
     pub async fn record_once(&self, claim: Claim, outcome: Outcome) -> Result<RecordedOnce> {
         let started_at = Instant::now();
@@ -128,9 +134,13 @@ impl Inner {
         if !is_outage || policy.on_outage == OnOutage::Closed {
             return Err(error);
         }
-        tracing::warn!(key = %claim.key.id().short(), %error, "semel: running unprotected");
+        Ok(Decision::Unprotected(self.unprotected(claim, permit_id, &error)))
+    }
+
+    fn unprotected(self: &Arc<Self>, claim: &Claim, permit_id: PermitId, why: &Error) -> Permit {
+        tracing::warn!(key = %claim.key.id().short(), %why, "semel: running unprotected");
         self.counters.unprotected.count();
-        Ok(Decision::Unprotected(Permit::unprotected(self, &claim.key, permit_id, policy.lease)))
+        Permit::unprotected(self, &claim.key, permit_id, claim.policy(&self.policy).lease)
     }
 
     /// Claims, and looks whether the effect landed where the machine says so. What the probe found counts only

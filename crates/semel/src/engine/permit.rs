@@ -12,10 +12,11 @@ use tokio::time::Instant;
 use super::batch::Cost;
 use super::carry::{Carried, Guess, Rule, let_go};
 use super::semel::Inner;
+use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::{Key, length_prefixed};
 use crate::lock::lock;
-use crate::machine::settle::{self, Completed, Proof, ReleaseAnswer, Renewed};
+use crate::machine::settle::{self, Completed, HoldAnswer, Proof, ReleaseAnswer, Renewed};
 use crate::observe;
 use crate::outcome::Outcome;
 use crate::record::{PermitId, Record, State, Step, Version};
@@ -171,6 +172,35 @@ impl Permit {
         Ok(carried.answer)
     }
 
+    /// Ends the run so that nobody may repeat it before a person or a probe has looked at it. Says whether there was
+    /// anything to hold.
+    pub async fn hold(&self, reason: &str) -> Result<HoldAnswer> {
+        if self.is_unprotected() {
+            return Ok(HoldAnswer::NotHolding);
+        }
+        let proof = self.proof();
+        let reason: Box<str> = reason.into();
+        let carried = self
+            .ask("hold", move |found: Option<&Record>, now| settle::hold(found, proof, &reason, now))
+            .await?;
+        if carried.answer == HoldAnswer::Held {
+            self.shared.inner.counters.held.count();
+            self.shared.inner.waiters.wake(&self.shared.key.id());
+        }
+        Ok(carried.answer)
+    }
+
+    /// Until when the outcome is remembered, on the store's clock; `None` before the run is done.
+    pub fn remembered_until(&self) -> Option<Timestamp> {
+        let known = lock(&self.shared.known);
+        known.as_ref().filter(|record| record.outcome().is_some())?.live_until()
+    }
+
+    /// Whether no store knows of this run: it may happen twice.
+    pub fn is_unprotected(&self) -> bool {
+        self.shared.protection == Protection::Unprotected
+    }
+
     /// Starts the lease anew. [`heartbeat`](Self::heartbeat) does this by itself.
     pub async fn renew(&self) -> Result<()> {
         if self.is_unprotected() {
@@ -214,10 +244,6 @@ impl Permit {
     /// What shows the store that this permit is meant, and no other run under the same id.
     pub(super) fn proof(&self) -> Proof {
         Proof { permit_id: self.shared.permit_id, fence: Some(self.shared.fence) }
-    }
-
-    pub(super) fn is_unprotected(&self) -> bool {
-        self.shared.protection == Protection::Unprotected
     }
 
     pub(super) fn good_until(&self) -> Instant {

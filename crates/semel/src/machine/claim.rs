@@ -230,8 +230,13 @@ fn running(ask: &Ask, steps: Vec<Step>) -> Running {
 }
 
 fn hold(record: &Record, reason: &str, now: Timestamp) -> Ruling<Claimed> {
+    Ruling::write(Claimed::Held, held(record, reason), now)
+}
+
+/// The record as held, with the steps that it had.
+pub(super) fn held(record: &Record, reason: &str) -> Record {
     let held = Held { held_at: Timestamp::UNSTAMPED, reason: reason.into(), steps: record.steps().to_vec() };
-    Ruling::write(Claimed::Held, record.in_state(State::Held(held)), now)
+    record.in_state(State::Held(held))
 }
 
 /// The record as done, under the fence of the run that it had.

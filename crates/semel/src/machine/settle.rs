@@ -1,8 +1,8 @@
-//! How a run ends: complete, release, renew, and resolve for what is held.
+//! How a run ends: complete, release, hold, renew, and resolve for what is held.
 
 use std::time::Duration;
 
-use super::claim::done;
+use super::claim::{done, held};
 use super::ruling::{Ruling, live};
 use crate::clock::Timestamp;
 use crate::outcome::Outcome;
@@ -46,6 +46,15 @@ pub enum Completed {
 pub enum ReleaseAnswer {
     /// The next claim runs.
     Released,
+    /// This permit holds nothing; nothing changed.
+    NotHolding,
+}
+
+/// What `hold` is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldAnswer {
+    /// Nobody runs until a person or a probe decides.
+    Held,
     /// This permit holds nothing; nothing changed.
     NotHolding,
 }
@@ -113,6 +122,21 @@ pub fn release(
             Ruling::write(ReleaseAnswer::Released, released(record, reason), now)
         }
         _ => Ruling::unchanged(ReleaseAnswer::NotHolding),
+    }
+}
+
+/// Decides the end of a run that nobody may repeat before somebody has looked at it.
+pub fn hold(
+    found: Option<&Record>,
+    permit: impl Into<Proof>,
+    reason: &str,
+    now: Timestamp,
+) -> Ruling<HoldAnswer> {
+    match live(found, now) {
+        Some(record) if runs_under(record, permit.into()).is_some() => {
+            Ruling::write(HoldAnswer::Held, held(record, reason), now)
+        }
+        _ => Ruling::unchanged(HoldAnswer::NotHolding),
     }
 }
 

@@ -1,9 +1,10 @@
-//! The settle tables: complete, release, renew and resolve in every state, by everyone, at every moment.
+//! The settle tables: complete, release, hold, renew and resolve in every state, by everyone, at every moment.
 
 use std::time::Duration;
 
 use semel::machine::settle::{
-    Completed, ReleaseAnswer, Renewed, Resolution, Resolved, complete, release, renew, resolve,
+    Completed, HoldAnswer, ReleaseAnswer, Renewed, Resolution, Resolved, complete, hold, release, renew,
+    resolve,
 };
 use semel::record::{PermitId, Record};
 
@@ -70,6 +71,24 @@ fn release_gives_up_its_own_run_and_otherwise_changes_nothing() {
         combinations += 1;
     });
     println!("release: {combinations} combinations");
+    assert_eq!(combinations, 216);
+}
+
+#[test]
+fn hold_keeps_its_own_run_for_a_person_and_otherwise_changes_nothing() {
+    let mut combinations = 0;
+    for_each_case(|found, before, permit_id, moment| {
+        let (answer, next) = match before {
+            Some(record) if runs(found, permit_id, moment) => {
+                (HoldAnswer::Held, expect::held(record, "the provider said 500", moment))
+            }
+            _ => (HoldAnswer::NotHolding, None),
+        };
+        let ruling = hold(before, permit_id, "the provider said 500", moment.now());
+        expect::check(ruling, &answer, next, moment, &(found, permit_id, moment));
+        combinations += 1;
+    });
+    println!("hold: {combinations} combinations");
     assert_eq!(combinations, 216);
 }
 

@@ -1,0 +1,138 @@
+//! The layer: an engine, who its callers are, and what it was told.
+
+use std::fmt;
+use std::sync::Arc;
+
+use semel::{Key, Result, Semel};
+use tokio::sync::watch;
+use tower_layer::Layer;
+
+use crate::held::Room;
+use crate::principal::Principal;
+use crate::quota::Usage;
+use crate::route::Routes;
+use crate::service::Idempotency;
+use crate::settings::Settings;
+
+/// Gives every service below it safe retries. Cheap to clone.
+///
+/// ```
+/// use semel::{Semel, store::MemoryStore};
+/// use semel_http::{IdempotencyLayer, Principal};
+///
+/// let semel = Semel::new(MemoryStore::new());
+/// let layer = IdempotencyLayer::new(semel, Principal::header("authorization"));
+/// // axum::Router::new().route("/charges", post(charge)).layer(layer)
+/// # let _ = layer;
+/// ```
+///
+/// Put authentication *outside* of it, so that it runs first: a caller who lost its rights must not be shown a stored
+/// response. In axum the layer that is added last runs first.
+#[derive(Clone)]
+pub struct IdempotencyLayer {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What all services of one layer share.
+pub(crate) struct Inner {
+    pub(crate) semel: Semel,
+    pub(crate) principal: Principal,
+    pub(crate) settings: Settings,
+    pub(crate) routes: Routes,
+    /// Carried over when settings are replaced.
+    pub(crate) lasting: Arc<Lasting>,
+}
+
+/// What outlives a change of settings.
+pub(crate) struct Lasting {
+    pub(crate) usage: Usage,
+    pub(crate) room: Arc<Room>,
+    pub(crate) running: watch::Sender<usize>,
+}
+
+impl IdempotencyLayer {
+    /// The layer as the IETF draft has it, for every path. There is no layer without a word on who its callers are: a key
+    /// belongs to a caller, and what nobody asked for would be shared by all.
+    pub fn new(semel: Semel, principal: Principal) -> Self {
+        let settings = Settings::default();
+        let lasting = Lasting::new(&settings);
+        let routes = Routes::others(settings.profile.rules.clone());
+        Self { inner: Arc::new(Inner { semel, principal, settings, routes, lasting: Arc::new(lasting) }) }
+    }
+
+    /// The layer with settings of your own, or an error that names the route that could never work.
+    pub fn with_settings(semel: Semel, principal: Principal, settings: Settings) -> Result<Self> {
+        let lasting = Arc::new(Lasting::new(&settings));
+        Self::build(semel, principal, settings, lasting)
+    }
+
+    /// The same layer with other settings: the engine, the runs in flight and what quotas have counted stay.
+    pub fn reloaded(&self, principal: Principal, settings: Settings) -> Result<Self> {
+        Self::build(self.inner.semel.clone(), principal, settings, Arc::clone(&self.inner.lasting))
+    }
+
+    fn build(semel: Semel, principal: Principal, settings: Settings, lasting: Arc<Lasting>) -> Result<Self> {
+        let routes = Routes::new(&settings)?;
+        // A scope that no key can have would refuse every request later.
+        Key::scoped(settings.scope.iter().chain([&"caller".to_owned()]), "http", "key")?;
+        Ok(Self { inner: Arc::new(Inner { semel, principal, settings, routes, lasting }) })
+    }
+
+    /// How many runs are in flight, those included whose clients have gone. For a server that is about to stop.
+    pub fn running(&self) -> watch::Receiver<usize> {
+        self.inner.lasting.running.subscribe()
+    }
+
+    /// The engine.
+    pub fn semel(&self) -> &Semel {
+        &self.inner.semel
+    }
+
+    /// What the layer was told.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+}
+
+impl Lasting {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            usage: Usage::default(),
+            room: Room::new(settings.held_bytes_max),
+            running: watch::Sender::new(0),
+        }
+    }
+
+    /// Counts a run until what is returned is dropped.
+    pub(crate) fn count_run(self: &Arc<Self>) -> Running {
+        self.running.send_modify(|count| *count = count.saturating_add(1));
+        Running(Arc::clone(self))
+    }
+}
+
+/// One run in flight.
+pub(crate) struct Running(Arc<Lasting>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+impl<S> Layer<S> for IdempotencyLayer {
+    type Service = Idempotency<S>;
+
+    fn layer(&self, inner: S) -> Idempotency<S> {
+        Idempotency::new(self.clone(), inner)
+    }
+}
+
+impl fmt::Debug for IdempotencyLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdempotencyLayer")
+            .field("semel", &self.inner.semel)
+            .field("principal", &self.inner.principal)
+            .field("settings", &self.inner.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,256 @@
+//! A response as an outcome: kept as bytes, and read again as if a stranger had written them.
+
+use bytes::{BufMut, Bytes};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use semel::{Error, ErrorKind, Outcome, OutcomeKind, Result};
+use serde::Serialize;
+
+use crate::kept::{self, is_never_kept};
+use crate::settle::Settle;
+
+/// What every kept reply starts with; its last byte is the version of the form.
+const MAGIC: [u8; 4] = *b"sHR\x01";
+const WITH_BODY: u8 = 1;
+const WITHOUT_BODY: u8 = 2;
+
+/// A whole response that a handler can complete its permit with, inside a transaction of its own.
+///
+/// ```
+/// # #[derive(serde::Serialize)] struct Charge { id: u32 }
+/// use http::StatusCode;
+/// use semel_http::Reply;
+///
+/// # fn main() -> semel::Result<()> {
+/// let reply = Reply::json(StatusCode::CREATED, &Charge { id: 7 })?.header("location", "/charges/7")?;
+/// let outcome = reply.outcome();
+/// // permit.complete_in(&mut transaction, outcome).await?; transaction.commit().await?;
+/// let response: http::Response<bytes::Bytes> = reply.into_response();
+/// # let _ = (outcome, response);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) trailers: Option<HeaderMap>,
+    pub(crate) body: Bytes,
+}
+
+/// What a record has to say about the first response.
+#[derive(Debug)]
+pub(crate) enum Stored {
+    /// All of it.
+    Whole(Reply),
+    /// Only that there was one, and its status if that is known.
+    NotKept(Option<StatusCode>),
+}
+
+impl Reply {
+    /// A reply with these bytes.
+    pub fn new(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        Self { status, headers: HeaderMap::new(), trailers: None, body: body.into() }
+    }
+
+    /// A reply with a value as JSON.
+    pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Result<Self> {
+        let body = serde_json::to_vec(value).map_err(|error| {
+            Error::new(ErrorKind::Invalid, "the reply cannot be written as JSON").caused_by(error)
+        })?;
+        let mut reply = Self::new(status, body);
+        reply.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(reply)
+    }
+
+    /// The same reply with one more header.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self> {
+        let refused =
+            |_| Error::new(ErrorKind::Invalid, "a header's name or value has characters that it cannot have");
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused(()))?;
+        let value = HeaderValue::from_str(value).map_err(|_| refused(()))?;
+        self.headers.append(name, value);
+        Ok(self)
+    }
+
+    /// The reply as the outcome that retries are answered with.
+    pub fn outcome(&self) -> Outcome {
+        outcome(self.status, &self.headers, self.trailers.as_ref(), Some(&self.body), None)
+    }
+
+    /// The reply as a response that says that its permit is completed.
+    pub fn into_response<B: From<Bytes>>(self) -> Response<B> {
+        let mut response = Response::new(B::from(self.body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response.extensions_mut().insert(Settle::Completed);
+        response
+    }
+}
+
+#[cfg(feature = "axum")]
+impl axum::response::IntoResponse for Reply {
+    fn into_response(self) -> axum::response::Response {
+        Self::into_response(self)
+    }
+}
+
+/// The outcome of a response; without a body if that is not kept.
+pub(crate) fn outcome(
+    status: StatusCode,
+    headers: &HeaderMap,
+    trailers: Option<&HeaderMap>,
+    body: Option<&Bytes>,
+    allowed: Option<&[HeaderName]>,
+) -> Outcome {
+    let mut bytes = Vec::with_capacity(body.map_or(0, Bytes::len).saturating_add(256));
+    bytes.put_slice(&MAGIC);
+    bytes.put_u8(if body.is_some() { WITH_BODY } else { WITHOUT_BODY });
+    bytes.put_u16(status.as_u16());
+    if let Some(body) = body {
+        put_headers(&mut bytes, headers, allowed);
+        put_headers(&mut bytes, trailers.unwrap_or(&HeaderMap::new()), None);
+        bytes.put_slice(body);
+    }
+    let kind = if status.as_u16() < 400 { OutcomeKind::Success } else { OutcomeKind::Failure };
+    Outcome::new(kind, bytes)
+}
+
+fn put_headers(bytes: &mut Vec<u8>, headers: &HeaderMap, allowed: Option<&[HeaderName]>) {
+    let at = bytes.len();
+    bytes.put_u16(0);
+    let mut count = 0_u16;
+    for (name, value) in kept::headers(headers, allowed) {
+        // Servers bound a head to far less than this; what is longer could not have been sent either.
+        let (Ok(name_length), Ok(value_length)) =
+            (u16::try_from(name.as_str().len()), u32::try_from(value.len()))
+        else {
+            continue;
+        };
+        let Some(next) = count.checked_add(1) else { break };
+        count = next;
+        bytes.put_u16(name_length);
+        bytes.put_slice(name.as_str().as_bytes());
+        bytes.put_u32(value_length);
+        bytes.put_slice(value.as_bytes());
+    }
+    if let Some(place) = bytes.get_mut(at..at.saturating_add(2)) {
+        place.copy_from_slice(&count.to_be_bytes());
+    }
+}
+
+/// What a record says. An outcome that no response made, such as a person's, is known to be one, and not kept.
+pub(crate) fn stored(outcome: &Outcome) -> Result<Stored> {
+    let whole = Bytes::from_owner(Shared(std::sync::Arc::clone(outcome.bytes())));
+    match whole.strip_prefix(&MAGIC) {
+        None => Ok(Stored::NotKept(None)),
+        Some(rest) => read(&whole.slice_ref(rest)).ok_or_else(unreadable),
+    }
+}
+
+struct Shared(std::sync::Arc<[u8]>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+fn read(bytes: &Bytes) -> Option<Stored> {
+    let mut rest: &[u8] = bytes;
+    let form = take(&mut rest, 1)?.first().copied()?;
+    let status = StatusCode::from_u16(u16::from_be_bytes(take(&mut rest, 2)?.try_into().ok()?)).ok()?;
+    if form == WITHOUT_BODY {
+        return rest.is_empty().then_some(Stored::NotKept(Some(status)));
+    }
+    if form != WITH_BODY || status.is_informational() {
+        return None;
+    }
+    let headers = read_headers(&mut rest)?;
+    let trailers = Some(read_headers(&mut rest)?).filter(|trailers| !trailers.is_empty());
+    Some(Stored::Whole(Reply { status, headers, trailers, body: bytes.slice_ref(rest) }))
+}
+
+fn read_headers(rest: &mut &[u8]) -> Option<HeaderMap> {
+    let count = u16::from_be_bytes(take(rest, 2)?.try_into().ok()?);
+    let mut headers = HeaderMap::with_capacity(usize::from(count).min(64));
+    for _ in 0..count {
+        let length = u16::from_be_bytes(take(rest, 2)?.try_into().ok()?);
+        let name = HeaderName::from_bytes(take(rest, usize::from(length))?).ok()?;
+        let length = u32::from_be_bytes(take(rest, 4)?.try_into().ok()?);
+        let value = HeaderValue::from_bytes(take(rest, usize::try_from(length).ok()?)?).ok()?;
+        if !is_never_kept(&name) && name != CONTENT_LENGTH {
+            headers.try_append(name, value).ok()?;
+        }
+    }
+    Some(headers)
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(length)?;
+    *rest = left;
+    Some(taken)
+}
+
+fn unreadable() -> Error {
+    Error::new(
+        ErrorKind::Corrupt,
+        "a kept response cannot be read; look at the record with `semel keys show` before anything else",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply() -> Reply {
+        let reply = Reply::new(StatusCode::CREATED, vec![0, 255, 10, 13]);
+        reply.header("link", "a").unwrap().header("link", "b").unwrap().header("x-\u{2d}a", "1").unwrap()
+    }
+
+    #[test]
+    fn a_reply_is_read_as_it_was_written() {
+        let Stored::Whole(read) = stored(&reply().outcome()).unwrap() else { panic!("was kept") };
+        assert_eq!((read.status, read.body), (StatusCode::CREATED, reply().body));
+        assert_eq!(read.headers, reply().headers);
+    }
+
+    #[test]
+    fn a_reply_without_its_body_is_known_by_its_status() {
+        let outcome = outcome(StatusCode::ACCEPTED, &HeaderMap::new(), None, None, None);
+        assert!(matches!(stored(&outcome), Ok(Stored::NotKept(Some(StatusCode::ACCEPTED)))));
+    }
+
+    #[test]
+    fn what_no_response_made_is_not_kept() {
+        assert!(matches!(stored(&Outcome::success(*b"done by hand")), Ok(Stored::NotKept(None))));
+    }
+
+    #[test]
+    fn every_truncation_and_every_flip_is_refused_or_read_without_harm() {
+        let whole = reply().outcome().bytes().to_vec();
+        for length in MAGIC.len()..whole.len().saturating_sub(reply().body.len()) {
+            let cut = Outcome::success(whole[..length].to_vec());
+            assert_eq!(stored(&cut).err().map(|error| error.kind()), Some(ErrorKind::Corrupt), "{length}");
+        }
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut flipped = whole.clone();
+                flipped[at] ^= 1 << bit;
+                if let Ok(Stored::Whole(read)) = stored(&Outcome::success(flipped)) {
+                    assert!(!read.headers.keys().any(is_never_kept));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_that_smuggles_a_cookie_is_replayed_without_it() {
+        let mut bytes = Vec::new();
+        bytes.put_slice(&MAGIC);
+        bytes.put_slice(&[WITH_BODY, 0, 200, 0, 1, 0, 10]);
+        bytes.put_slice(b"set-cookie\0\0\0\x03a=b\0\0hi");
+        let Stored::Whole(read) = stored(&Outcome::success(bytes)).unwrap() else { panic!("is whole") };
+        assert_eq!((read.headers.len(), &*read.body), (0, &b"hi"[..]));
+    }
+}

@@ -1,0 +1,338 @@
+//! A run: the service is called once, and what it answered is settled before the client sees it.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response, StatusCode, Version, response};
+use http_body::Body;
+use semel::{ErrorKind, OnOutage, Outcome, Permit};
+use tokio::time::{Instant, sleep, timeout};
+use tower_service::Service;
+
+use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
+use crate::decided::Decided;
+use crate::future::Answer;
+use crate::layer::IdempotencyLayer;
+use crate::principal::Caller;
+use crate::problem::{Code, Problem};
+use crate::profile::{OnServerError, Rules};
+use crate::replay::tell_until;
+use crate::reply::outcome;
+use crate::settle::Settle;
+
+/// How long to wait before a complete that failed is tried again, at first.
+const AGAIN_FIRST: Duration = Duration::from_millis(20);
+/// And at most.
+const AGAIN_LAST: Duration = Duration::from_millis(500);
+
+/// What a run stands on.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    pub(crate) layer: IdempotencyLayer,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) caller: Caller,
+    pub(crate) permit: Permit,
+}
+
+/// Calls the service and settles what came of it. The lease is renewed while that takes long.
+pub(crate) async fn run<S, B, R>(
+    ground: Ground,
+    service: S,
+    request: Request<RequestBody<B>>,
+    version: Version,
+) -> Answer<R, S::Error>
+where
+    S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+    R: Body<Data = Bytes>,
+{
+    let _counted = ground.layer.inner.lasting.count_run();
+    ground.count_key();
+    let mut work = pin!(work(&ground, service, request, version));
+    // Most runs end long before the first renewal is due, and need no heartbeat.
+    match timeout(ground.permit.lease().div_f64(3.0), &mut work).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            let _heartbeat = ground.permit.heartbeat();
+            work.await
+        }
+    }
+}
+
+async fn work<S, B, R>(
+    ground: &Ground,
+    mut service: S,
+    request: Request<RequestBody<B>>,
+    version: Version,
+) -> Answer<R, S::Error>
+where
+    S: Service<Request<RequestBody<B>>, Response = Response<R>>,
+    R: Body<Data = Bytes>,
+{
+    // An error of the service itself says nothing about its effect: the lease decides.
+    let response = service.call(request).await?;
+    let (parts, body) = response.into_parts();
+    Ok(match ground.fate(&parts) {
+        Fate::Keep => ground.keep(parts, body, version).await,
+        Fate::Completed => ground.completed(parts, body, version).await,
+        Fate::Release => {
+            let reason = format!("answered {}", parts.status.as_u16());
+            ground.told(ground.permit.release(&reason).await.map(drop));
+            ground.passed(parts, body)
+        }
+        Fate::Hold => {
+            let reason = format!("answered {}", parts.status.as_u16());
+            ground.told(ground.permit.hold(&reason).await.map(drop));
+            ground.passed(parts, body)
+        }
+        Fate::Unknown => ground.passed(parts, body),
+    })
+}
+
+/// What becomes of a response.
+enum Fate {
+    Keep,
+    Release,
+    Hold,
+    Unknown,
+    Completed,
+}
+
+impl Ground {
+    fn fate(&self, parts: &response::Parts) -> Fate {
+        match parts.extensions.get::<Settle>() {
+            Some(Settle::Keep) => Fate::Keep,
+            Some(Settle::Release) => Fate::Release,
+            Some(Settle::Hold) => Fate::Hold,
+            Some(Settle::Unknown) => Fate::Unknown,
+            Some(Settle::Completed) => Fate::Completed,
+            None if parts.status.is_server_error() => match self.rules.on_server_error {
+                OnServerError::Release => Fate::Release,
+                OnServerError::Store => Fate::Keep,
+                OnServerError::Hold => Fate::Hold,
+            },
+            None if self.rules.statuses_not_kept.contains(&parts.status) => Fate::Release,
+            None => Fate::Keep,
+        }
+    }
+
+    /// Completes with the response, if it is of a kind and a size that is kept; otherwise with the fact that there
+    /// was one. Only then does the client see it.
+    async fn keep<R>(&self, parts: response::Parts, body: R, version: Version) -> Response<ResponseBody<R>>
+    where
+        R: Body<Data = Bytes>,
+    {
+        let bytes_max = self.rules.response_bytes_max;
+        let size = body.size_hint();
+        if streams(&parts) || size.lower() > bytes_max as u64 {
+            return self.keep_without_body(parts, ResponseBody::streaming(body), version).await;
+        }
+        let held = self.layer.inner.lasting.room.share();
+        // A body of a known size never has to be moved on half read, and can stay where it is.
+        if size.exact().is_some() {
+            let body = pin!(body);
+            return match read(body, bytes_max, held).await {
+                Read::Whole(whole) => self.keep_whole(parts, whole, version).await,
+                Read::TooLong(_) | Read::NoRoom | Read::Broken(_) => self.broke_off(version),
+            };
+        }
+        let mut body: Pin<Box<R>> = Box::pin(body);
+        match read(body.as_mut(), bytes_max, held).await {
+            Read::Whole(whole) => self.keep_whole(parts, whole, version).await,
+            Read::TooLong(first) => {
+                self.keep_without_body(parts, ResponseBody::continued(first, body), version).await
+            }
+            Read::NoRoom | Read::Broken(_) => self.broke_off(version),
+        }
+    }
+
+    async fn keep_whole<R>(
+        &self,
+        parts: response::Parts,
+        whole: Whole,
+        version: Version,
+    ) -> Response<ResponseBody<R>> {
+        let allowed = self.rules.headers_kept.as_deref();
+        let outcome =
+            outcome(parts.status, &parts.headers, whole.trailers.as_ref(), Some(&whole.bytes), allowed);
+        self.complete(outcome, parts, ResponseBody::whole(whole), version).await
+    }
+
+    async fn keep_without_body<R>(
+        &self,
+        parts: response::Parts,
+        body: ResponseBody<R>,
+        version: Version,
+    ) -> Response<ResponseBody<R>> {
+        let outcome = outcome(parts.status, &parts.headers, None, None, None);
+        self.complete(outcome, parts, body, version).await
+    }
+
+    async fn complete<R>(
+        &self,
+        outcome: Outcome,
+        parts: response::Parts,
+        body: ResponseBody<R>,
+        version: Version,
+    ) -> Response<ResponseBody<R>> {
+        let bytes = outcome.bytes().len() as u64;
+        match self.complete_in_time(outcome).await {
+            Ok(()) => {
+                self.count_bytes(bytes);
+                self.answered(parts, body)
+            }
+            Err(error) if error.kind() != ErrorKind::Lost && self.rules.on_outage == OnOutage::Open => {
+                tracing::warn!(key = %self.permit.key().id().short(), %error, "semel: answered, but not kept");
+                let mut response = self.answered(parts, body);
+                self.say_unprotected(&mut response);
+                response
+            }
+            Err(error) => {
+                tracing::error!(key = %self.permit.key().id().short(), %error, "semel: ran, but the outcome is not kept");
+                self.unknown(version, "The request ran, but its outcome could not be kept.")
+            }
+        }
+    }
+
+    /// Completes; tries again for a while if the store does not answer, as the handler cannot run again.
+    async fn complete_in_time(&self, outcome: Outcome) -> semel::Result<()> {
+        let now = Instant::now();
+        let until = now.checked_add(self.layer.inner.settings.store_timeout).unwrap_or(now);
+        let mut pause = AGAIN_FIRST;
+        loop {
+            match self.permit.complete(outcome.clone()).await {
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unknown)
+                        && Instant::now() < until =>
+                {
+                    sleep(pause).await;
+                    pause = pause.saturating_mul(2).min(AGAIN_LAST);
+                }
+                told => return told,
+            }
+        }
+    }
+
+    /// The handler says that it completed the permit itself. That is looked up: nobody sees a response before it
+    /// is durable.
+    async fn completed<R>(
+        &self,
+        parts: response::Parts,
+        body: R,
+        version: Version,
+    ) -> Response<ResponseBody<R>> {
+        if self.permit.is_unprotected() {
+            return self.answered(parts, ResponseBody::streaming(body));
+        }
+        match self.layer.inner.semel.get(self.permit.key()).await {
+            Ok(Some(record)) if record.outcome().is_some() => {
+                let until = record.live_until();
+                let mut response = self.answered(parts, ResponseBody::streaming(body));
+                tell_until(response.headers_mut(), &self.layer.inner.settings.profile.names, until);
+                response
+            }
+            Ok(_) => self.unknown(version, "The handler did not complete what it said it had."),
+            Err(error) => {
+                self.told(Err(error));
+                self.unknown(version, "The request ran, but its outcome could not be looked up.")
+            }
+        }
+    }
+
+    /// The service's response, with the headers that say how it was kept.
+    fn answered<R>(&self, parts: response::Parts, body: ResponseBody<R>) -> Response<ResponseBody<R>> {
+        let mut response = Response::from_parts(parts, body);
+        let names = &self.layer.inner.settings.profile.names;
+        tell_until(response.headers_mut(), names, self.permit.remembered_until());
+        self.decided(&mut response, None);
+        response
+    }
+
+    /// The service's response as it came: nothing was kept of it.
+    fn passed<R>(&self, parts: response::Parts, body: R) -> Response<ResponseBody<R>> {
+        let mut response = Response::from_parts(parts, ResponseBody::streaming(body));
+        self.decided(&mut response, None);
+        response
+    }
+
+    fn broke_off<R>(&self, version: Version) -> Response<ResponseBody<R>> {
+        self.unknown(version, "The request ran, but its response broke off.")
+    }
+
+    fn unknown<R>(&self, version: Version, why: &str) -> Response<ResponseBody<R>> {
+        self.problem(unknown(why), version)
+    }
+
+    fn problem<R>(&self, problem: Problem, version: Version) -> Response<ResponseBody<R>> {
+        let code = problem.code();
+        let mut response = problem.response(&self.layer.inner.settings.profile, version);
+        self.decided(&mut response, Some(code));
+        response
+    }
+
+    fn decided<R>(&self, response: &mut Response<ResponseBody<R>>, code: Option<Code>) {
+        let is_unprotected = self.permit.is_unprotected();
+        let decision = if is_unprotected { "unprotected" } else { "run" };
+        let decided = Decided { decision, code, key: Some(self.permit.key().id()) };
+        response.extensions_mut().insert(decided);
+        if is_unprotected {
+            self.say_unprotected(response);
+        }
+    }
+
+    fn say_unprotected<R>(&self, response: &mut Response<ResponseBody<R>>) {
+        let name = self.layer.inner.settings.profile.names.protected.clone();
+        response.headers_mut().insert(name, HeaderValue::from_static("false"));
+    }
+
+    fn told(&self, told: semel::Result<()>) {
+        if let Err(error) = told {
+            tracing::warn!(key = %self.permit.key().id().short(), %error, "semel: not settled; the lease decides");
+        }
+    }
+
+    /// Only the first attempt makes a record that was not there before.
+    fn count_key(&self) {
+        let inner = &self.layer.inner;
+        if let (Some(quotas), 1) = (&inner.settings.quotas, self.permit.attempt()) {
+            inner.lasting.usage.count_key(&self.caller, quotas, self.rules.retention, Instant::now());
+        }
+    }
+
+    fn count_bytes(&self, bytes: u64) {
+        let inner = &self.layer.inner;
+        if let Some(quotas) = &inner.settings.quotas {
+            inner.lasting.usage.count_bytes(
+                &self.caller,
+                quotas,
+                self.rules.retention,
+                bytes,
+                Instant::now(),
+            );
+        }
+    }
+}
+
+/// Whether a response goes on for as long as its client listens.
+fn streams(parts: &response::Parts) -> bool {
+    let media_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_event_stream = media_type
+        .and_then(|text| text.split(';').next())
+        .is_some_and(|text| text.trim().eq_ignore_ascii_case("text/event-stream"));
+    is_event_stream || parts.status == StatusCode::SWITCHING_PROTOCOLS
+}
+
+/// What the client of a handler that panicked is told. Whether its effect landed, nobody knows: the lease decides.
+pub(crate) fn panicked<R>(ground: &Ground, version: Version) -> Response<ResponseBody<R>> {
+    tracing::error!(key = %ground.permit.key().id().short(), "semel: the handler panicked; the lease decides");
+    // Not a gateway's 504: there is no gateway.
+    let problem = unknown("The handler failed without an answer.").status(StatusCode::INTERNAL_SERVER_ERROR);
+    ground.problem(problem, version)
+}
+
+fn unknown(why: &str) -> Problem {
+    let detail = format!("{why} Ask again with the same key.");
+    Problem::new(Code::OutcomeUnknown, detail).retry_after(Duration::from_secs(1))
+}

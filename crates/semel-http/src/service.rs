@@ -1,0 +1,65 @@
+//! The service: requests that are not covered pass as they come; the others are decided on.
+
+use std::mem;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use crate::body::{RequestBody, ResponseBody};
+use crate::decide::{Asked, decide};
+use crate::future::ResponseFuture;
+use crate::layer::IdempotencyLayer;
+use crate::profile::Presence;
+
+/// A service with safe retries.
+#[derive(Clone, Debug)]
+pub struct Idempotency<S> {
+    layer: IdempotencyLayer,
+    service: S,
+}
+
+impl<S> Idempotency<S> {
+    pub(crate) fn new(layer: IdempotencyLayer, service: S) -> Self {
+        Self { layer, service }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Idempotency<S>
+where
+    S: Service<Request<RequestBody<B>>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Send,
+    R: Body<Data = Bytes> + Send + 'static,
+    R::Error: Send,
+{
+    type Response = Response<ResponseBody<R>>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future, R, S::Error>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let layer = &self.layer.inner;
+        let Some(rules) = layer.routes.rules(request.method(), request.uri().path()) else {
+            return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
+        };
+        let names = &layer.settings.profile.names;
+        let has_key = request.headers().contains_key(&names.key)
+            || names.key_aliases.iter().any(|alias| request.headers().contains_key(alias));
+        if !has_key && rules.presence == Presence::Optional {
+            return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
+        }
+        // The one that was ready is the one to be called; its clone may not be.
+        let clone = self.service.clone();
+        let service = mem::replace(&mut self.service, clone);
+        let asked = Asked { layer: self.layer.clone(), rules: rules.clone(), service };
+        ResponseFuture::deciding(Box::pin(decide(asked, request)))
+    }
+}
