@@ -18,7 +18,7 @@ pub(crate) fn run(settings: &HttpSettings) -> Result<()> {
     let folder = TempFolder::under(settings.folder.as_deref())?;
     let filesystem = filesystem(folder.path(), "say --folder with one on a disk")?;
     let redis = Redis::start(AppendFsync::EverySecond)?;
-    let semel = proxy::program(settings.semel.as_deref())?;
+    let semel = proxy::program(settings.semel.as_deref());
     let places = Places { folder: &folder, redis: &redis.url(), semel: &semel };
     let (nginx, redis) = (nginx::version()?, redis_version(&redis).context("Redis does not answer")?);
     let neighbours_share = neighbours_share();

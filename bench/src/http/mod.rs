@@ -22,8 +22,6 @@ mod proxy;
 mod results;
 mod rounds;
 mod serve;
-#[cfg(test)]
-mod tests;
 mod wire;
 
 pub(crate) use command::run;

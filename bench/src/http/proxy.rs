@@ -15,22 +15,21 @@ pub(super) enum Store {
 }
 
 /// The program: where it was said to be, or where a release build of the main workspace puts it.
-pub(super) fn program(said: Option<&Path>) -> Result<PathBuf> {
+pub(super) fn program(said: Option<&Path>) -> PathBuf {
     let target = || {
         let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
         named.unwrap_or_else(|| workspace().join("../target"))
     };
-    let program = said.map_or_else(|| target().join("release/semel"), Path::to_path_buf);
+    said.map_or_else(|| target().join("release/semel"), Path::to_path_buf)
+}
+
+/// Starts it before the server on port `upstream`.
+pub(super) fn start(program: &Path, upstream: u16, store: Store, folder: &Path) -> Result<Server> {
     ensure!(
         program.is_file(),
         "there is no {}: run `cargo build --release -p semel-cli`, or say --semel",
         program.display()
     );
-    Ok(program)
-}
-
-/// Starts it before the server on port `upstream`.
-pub(super) fn start(program: &Path, upstream: u16, store: Store, folder: &Path) -> Result<Server> {
     let port = free_port()?;
     let program = program.to_str().context("the program's name is text")?;
     let store = match store {

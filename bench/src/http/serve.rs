@@ -26,7 +26,7 @@ async fn serve(ask: &HttpServeAsk) -> Result<()> {
     let (over, is_over) = oneshot::channel();
     thread::spawn(move || {
         drop(std::io::stdin().read_to_end(&mut Vec::new()));
-        drop(over.send(()));
+        let _ = over.send(());
     });
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     tokio::select! {

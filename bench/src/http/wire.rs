@@ -11,8 +11,8 @@ pub(super) const SESSION_COOKIE: &str = "session";
 const REPLAYED: [&str; 2] = ["idempotent-replayed", "idempotency-replayed"];
 const NUMBER: &str = "############";
 const CALLER: &str = "****";
-/// A session is known by 22 characters. Whoever has such a cookie has a session: nobody needs to log in.
-const SESSION: &str = "AAAAAAAAAAAAAAAAAA****";
+/// A session is known by 16 bytes in base64. Whoever has such a cookie has a session: nobody needs to log in.
+const SESSION: &str = "AAAAAAAAAAAAAAAAA****A";
 const RUN_DIGITS: usize = 10;
 
 /// The digits of one run of the handler.
@@ -158,7 +158,7 @@ mod tests {
         let mut request = Request::new(true).unwrap();
         let text = shown(request.of(12_042));
         assert_eq!(text.matches("000000012042").count(), 2, "{text}");
-        assert!(text.contains("Bearer caller-0042\r\n") && text.contains("=AAAAAAAAAAAAAAAAAA0042\r\n"), "{text}");
+        assert!(text.contains("Bearer caller-0042\r\n") && text.contains("=AAAAAAAAAAAAAAAAA0042A\r\n"), "{text}");
         let (_, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(text.contains(&format!("Content-Length: {}\r\n", body.len())), "{text}");
         assert!(!shown(Request::new(false).unwrap().of(1)).contains("Idempotency"));
