@@ -141,6 +141,9 @@ pub(crate) struct HttpSettings {
     /// Measure this part only; may be given more than once, and then nothing is written unless --results says where
     #[arg(long, value_name = "PART")]
     pub(crate) only: Vec<HttpPart>,
+    /// Measure lines that contain this only, such as `semel, memory store, new keys`, and whom they are compared with
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) line: Option<String>,
     /// The program whose proxy is measured; that of a release build of the main workspace unless said
     #[arg(long, value_name = "PROGRAM")]
     #[serde(skip)]
@@ -156,6 +159,11 @@ pub(crate) struct HttpSettings {
 }
 
 impl HttpSettings {
+    /// Whether everything is to be measured.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.only.is_empty() && self.line.is_none()
+    }
+
     /// The parts that are to be measured.
     pub(crate) fn parts(&self) -> impl Iterator<Item = HttpPart> {
         let is_wanted = |part: &HttpPart| self.only.is_empty() || self.only.contains(part);

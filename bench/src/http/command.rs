@@ -38,7 +38,7 @@ pub(crate) fn run(settings: &HttpSettings) -> Result<()> {
     let table = markdown(&results);
     print!("{table}");
     // A part must not take the place of the whole.
-    if !settings.only.is_empty() && settings.results.is_none() {
+    if !settings.is_whole() && settings.results.is_none() {
         return Ok(());
     }
     keep(settings.results.as_deref(), "http", &table, &chart(&results), &results)

@@ -27,8 +27,17 @@ pub(super) struct Samples(pub(super) Vec<Sample>);
 
 /// How far the bar goes.
 pub(super) fn steps(settings: &HttpSettings) -> u64 {
-    let entries: usize = settings.parts().map(|part| entries(part).len()).sum();
+    let entries: usize = settings.parts().map(|part| wanted(settings, part).len()).sum();
     entries as u64 * settings.rounds
+}
+
+/// Who is to be measured in a part.
+fn wanted(settings: &HttpSettings, part: HttpPart) -> Vec<&'static Entry> {
+    let is_wanted = |entry: &&Entry| {
+        let is_named = |line: &String| format!("{}, {}", entry.name, entry.keys.words()).contains(line);
+        settings.line.as_ref().is_none_or(is_named) || (entry.name, entry.keys) == base(part)
+    };
+    entries(part).iter().filter(is_wanted).collect()
 }
 
 /// Measures all rounds.
@@ -37,10 +46,10 @@ pub(super) fn measure(settings: &HttpSettings, places: &Places, bar: &ProgressBa
     let mut first = 0;
     for round in 0..settings.rounds {
         for part in settings.parts() {
-            let entries = entries(part);
+            let entries = wanted(settings, part);
             // Another one starts each round: whoever comes first finds the machine in another state.
             let start = usize::try_from(round)? % entries.len();
-            for entry in entries.iter().cycle().skip(start).take(entries.len()) {
+            for entry in entries.iter().copied().cycle().skip(start).take(entries.len()) {
                 let Entry { name, keys, .. } = *entry;
                 bar.set_message(name);
                 let window = measured(entry, places, |port, pid| Plan {
