@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response, request};
 use http_body::Body;
-use semel::{Busy, Claim, Decision, Error, ErrorKind, Key, OnOutage, Permit, RecordId, Replay};
+use semel::{Claim, Decision, Error, ErrorKind, Key, OnOutage, Permit, RecordId, Replay};
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
@@ -20,13 +20,12 @@ use crate::layer::{IdempotencyLayer, Inner};
 use crate::principal::Caller;
 use crate::problem::{Code, Problem};
 use crate::profile::{Presence, Reach, Rules, WhileRunning};
-use crate::replay::replayed;
+use crate::refusal::{SOON, held, in_flight, mismatch, store_unavailable};
+use crate::replay::{Unanswerable, replayed};
 use crate::run::{Ground, panicked, run};
 
 /// How long to wait for the rest of a request that is refused, before its connection is closed instead.
 const DRAIN: Duration = Duration::from_secs(1);
-/// When to come back to a store that does not answer.
-const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// A covered request's surroundings.
 pub(crate) struct Asked<S> {
@@ -103,7 +102,7 @@ where
     let request = Request::from_parts(parts, RequestBody::whole(whole));
     let told = ground.clone();
     let future = Box::pin(run(ground, service, request, version));
-    Verdict::Run(Run::new(future, move |_| Ok(panicked(&told, version))))
+    Verdict::Run(Run::new(future, move || Ok(panicked(&told, version))))
 }
 
 /// Whose key it is, and which.
@@ -138,8 +137,7 @@ fn operation(parts: &request::Parts) -> String {
         return operation;
     }
     let digest = semel::Fingerprint::of_parts([operation.as_bytes()]);
-    let digits: String = digest.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{} digest:{digits}", parts.method)
+    format!("{} digest:{}", parts.method, RecordId::from_bytes(*digest.as_bytes()))
 }
 
 async fn whole<B: Body<Data = Bytes>>(inner: &Inner, rules: &Rules, body: B) -> Result<Whole, Problem> {
@@ -156,7 +154,7 @@ async fn whole<B: Body<Data = Bytes>>(inner: &Inner, rules: &Rules, body: B) -> 
         .closing()),
         Read::NoRoom => {
             Err(Problem::new(Code::Overloaded, "There is no room for this body now. Nothing ran.")
-                .retry_after(STORE_RETRY)
+                .retry_after(SOON)
                 .closing())
         }
         Read::Broken(_) => Err(Problem::new(
@@ -212,15 +210,13 @@ async fn claimed(inner: &Inner, rules: &Rules, claim: Claim) -> semel::Result<De
         WhileRunning::Wait(span) => inner.settings.store_timeout.saturating_add(span),
     };
     let asked = claim.clone();
-    match timeout(patience, inner.semel.claim(asked)).await {
-        Ok(decision) => decision,
-        Err(_) => {
-            let error = Error::new(ErrorKind::Unavailable, "the store did not answer in time; ask again");
-            match rules.on_outage {
-                OnOutage::Closed => Err(error),
-                OnOutage::Open => Ok(Decision::Unprotected(inner.semel.unprotected(&claim, &error))),
-            }
-        }
+    if let Ok(decision) = timeout(patience, inner.semel.claim(asked)).await {
+        return decision;
+    }
+    let error = Error::new(ErrorKind::Unavailable, "the store did not answer in time; ask again");
+    match rules.on_outage {
+        OnOutage::Closed => Err(error),
+        OnOutage::Open => Ok(Decision::Unprotected(inner.semel.unprotected(&claim, &error))),
     }
 }
 
@@ -239,52 +235,5 @@ async fn over_quota(inner: &Inner, caller: &Caller, key: &Key) -> Option<Problem
 
 fn answered<R>(inner: &Inner, replay: &Replay) -> Result<Response<ResponseBody<R>>, Problem> {
     let response = replayed(replay, &inner.settings.profile.names);
-    response.map_err(|unanswerable| unanswerable.problem())
-}
-
-fn in_flight(busy: &Busy) -> Problem {
-    let left = busy.retry_after();
-    Problem::new(Code::InFlight, "The first request with this key still runs. Ask again with the same key.")
-        .retry_after(worth_a_retry(busy))
-        .member("lease_left_ms", u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// As long again as it has run, but not beyond the end of its lease: most runs end soon, and one that hangs is not asked
-/// for every second.
-fn worth_a_retry(busy: &Busy) -> Duration {
-    let left = busy.retry_after();
-    let has_run = match &busy.record().state {
-        semel::record::State::Running(running) => {
-            let until = running.leased_at.plus(running.lease);
-            until.since(busy.since()).saturating_sub(left)
-        }
-        _ => Duration::ZERO,
-    };
-    has_run.min(left)
-}
-
-fn mismatch() -> Problem {
-    Problem::new(
-        Code::Mismatch,
-        "This key was used for another request. Use a new key for a new request, or send the first one unchanged.",
-    )
-}
-
-fn held() -> Problem {
-    Problem::new(
-        Code::OutcomeHeld,
-        "A run was started and nobody knows how it ended. It is held until somebody has looked; nothing runs meanwhile.",
-    )
-}
-
-fn store_unavailable(error: &Error) -> Problem {
-    let detail = match error.kind() {
-        ErrorKind::Corrupt | ErrorKind::Newer => {
-            "The record of this key cannot be read. Nothing ran, and nothing was overwritten."
-        }
-        ErrorKind::Full => "There is no room for new keys now. Nothing ran.",
-        _ => "Whether this ran before cannot be told now, so nothing ran. Ask again with the same key.",
-    };
-    tracing::warn!(%error, "semel: refused, because the store did not decide");
-    Problem::new(Code::StoreUnavailable, detail).retry_after(STORE_RETRY)
+    response.map_err(Unanswerable::problem)
 }

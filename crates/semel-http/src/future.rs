@@ -1,6 +1,5 @@
 //! The future of a response. A run that has started is never cancelled with it.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,8 +12,10 @@ use crate::body::ResponseBody;
 /// What a service of the layer answers.
 pub(crate) type Answer<R, E> = Result<Response<ResponseBody<R>>, E>;
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Panicked<R, E> = Box<dyn FnOnce() -> Answer<R, E> + Send>;
 
 /// What was decided about a request.
+#[expect(clippy::large_enum_variant, reason = "handed on once; a box would cost more than the move")]
 pub(crate) enum Verdict<R, E> {
     /// This is the answer.
     Answer(Answer<R, E>),
@@ -82,14 +83,14 @@ pub(crate) struct Run<R, E> {
     /// Gone once it has ended, or while it is polled, so that a run that panicked is not polled again.
     future: Option<Boxed<Answer<R, E>>>,
     /// What to answer if it panics.
-    panicked: Option<Box<dyn FnOnce(&dyn Any) -> Answer<R, E> + Send>>,
+    panicked: Option<Panicked<R, E>>,
     detach: fn(Boxed<Answer<R, E>>),
 }
 
 impl<R: Send + 'static, E: Send + 'static> Run<R, E> {
     pub(crate) fn new(
         future: Boxed<Answer<R, E>>,
-        panicked: impl FnOnce(&dyn Any) -> Answer<R, E> + Send + 'static,
+        panicked: impl FnOnce() -> Answer<R, E> + Send + 'static,
     ) -> Self {
         Self { future: Some(future), panicked: Some(Box::new(panicked)), detach }
     }
@@ -105,9 +106,7 @@ impl<R, E> Run<R, E> {
                 self.future = Some(future);
                 Poll::Pending
             }
-            Err(panic) => {
-                self.panicked.take().map_or(Poll::Pending, |panicked| Poll::Ready(panicked(&*panic)))
-            }
+            Err(_) => self.panicked.take().map_or(Poll::Pending, |panicked| Poll::Ready(panicked())),
         }
     }
 }

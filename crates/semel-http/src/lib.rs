@@ -31,6 +31,7 @@ mod principal;
 mod problem;
 mod profile;
 mod quota;
+mod refusal;
 mod replay;
 mod reply;
 mod route;
@@ -38,6 +39,7 @@ mod run;
 mod service;
 mod settings;
 mod settle;
+pub mod structured;
 
 pub use body::{RequestBody, ResponseBody};
 pub use decided::Decided;
@@ -45,7 +47,9 @@ pub use future::ResponseFuture;
 #[cfg(feature = "axum")]
 pub use granted::Granted;
 pub use layer::IdempotencyLayer;
-pub use principal::Principal;
+#[cfg(feature = "jwt")]
+pub use principal::Jwt;
+pub use principal::{Caller, PeerAddress, Principal};
 pub use problem::{Code, Problem};
 pub use profile::{
     BODY_BYTES_MAX_DEFAULT, Bare, KEY_CHARS_MAX_DEFAULT, KeyForm, Names, OnServerError, Presence, Profile,

@@ -1,18 +1,117 @@
-//! stub
-#[derive(Clone, Debug)]
-pub struct Principal {}
+//! Who a caller is: where that is to be found in a request.
+
+mod address;
+mod caller;
+#[cfg(feature = "jwt")]
+mod jwt;
+mod source;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::{any, fmt};
+
+use http::request::Parts;
+use ipnet::IpNet;
+
+pub use caller::Caller;
+#[cfg(feature = "jwt")]
+pub use jwt::Jwt;
+use source::{Kind, Source};
+
+/// Who a caller is: where that is to be found in a request. A key belongs to one caller; nobody else sees it.
+///
+/// ```
+/// use semel_http::Principal;
+///
+/// // Whoever has the same credentials is the same caller; without any, whoever has the same address.
+/// let principal = Principal::header("authorization").or(Principal::peer_address());
+/// # let (parts, ()) = http::Request::new(()).into_parts();
+/// assert!(principal.caller(&parts).is_none());
+/// ```
+#[derive(Clone)]
+pub struct Principal {
+    sources: Arc<Vec<Source>>,
+}
+
+/// The address that a request came from: a request extension, put there by whoever accepts connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerAddress(pub SocketAddr);
+
 impl Principal {
-    pub fn header(_: &str) -> Self {
-        Self {}
+    /// By a digest of what the header `name` holds, all lines of it. Whoever sends the same is the same caller.
+    ///
+    /// A name that no header can have is never found, so nobody is known by it.
+    pub fn header(name: &str) -> Self {
+        Self::of(Kind::Header(name.to_ascii_lowercase().into()))
     }
-    pub(crate) fn caller(&self, _: &http::request::Parts) -> Option<Caller> {
-        Some(Caller("x".into()))
+
+    /// By a request extension that authentication put there, before the layer.
+    pub fn from_extension<T: AsRef<str> + Clone + Send + Sync + 'static>() -> Self {
+        let read = |parts: &Parts| parts.extensions.get::<T>().map(|value| value.as_ref().to_owned());
+        Self::of(Kind::Extension { of: any::type_name::<T>(), read })
+    }
+
+    /// By the IP address of the other end of the connection, as [`PeerAddress`] says it (with the feature `axum`,
+    /// also `ConnectInfo<SocketAddr>`). Forwarded headers are not looked at.
+    pub fn peer_address() -> Self {
+        Self::peer_address_behind(Vec::new())
+    }
+
+    /// As [`peer_address`](Self::peer_address), but behind proxies of these networks: `X-Forwarded-For` is read from
+    /// its end, and only as far as trusted proxies wrote it.
+    pub fn peer_address_behind(trusted: Vec<IpNet>) -> Self {
+        Self::of(Kind::Address { trusted: trusted.into() })
+    }
+
+    /// By what a function makes of the request. `None`, or an empty text, if it does not know.
+    pub fn function(f: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self::of(Kind::Function(Arc::new(f)))
+    }
+
+    /// By what `verify` makes of the bearer token: the caller, if the token is good. So a refreshed token is still the
+    /// same caller.
+    pub fn verified_bearer(verify: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self::of(Kind::Bearer(Arc::new(verify)))
+    }
+
+    /// By a claim of the bearer token, if its signature and its times are good.
+    #[cfg(feature = "jwt")]
+    pub fn jwt(jwt: Jwt) -> Self {
+        Self::of(Kind::Jwt(Arc::new(jwt)))
+    }
+
+    /// All callers are one: each sees what every other did under the same key.
+    pub fn shared() -> Self {
+        Self::of(Kind::Shared)
+    }
+
+    /// By this; or, if this does not know, by the other.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let mut sources = Arc::unwrap_or_clone(self.sources);
+        for Source { kind, .. } in Arc::unwrap_or_clone(other.sources) {
+            let before = sources.iter().filter(|source| source.kind.word() == kind.word()).count();
+            sources.push(Source { kind, before });
+        }
+        Self { sources: Arc::new(sources) }
+    }
+
+    /// Who sent this request. `None` if nothing in it says so.
+    pub fn caller(&self, parts: &Parts) -> Option<Caller> {
+        self.sources.iter().find_map(|source| source.caller(parts))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self { sources: Arc::new(vec![Source { kind, before: 0 }]) }
     }
 }
-#[derive(Clone, Debug)]
-pub struct Caller(String);
-impl Caller {
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
+
+impl fmt::Debug for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Principal")?;
+        f.debug_list().entries(self.sources.iter()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

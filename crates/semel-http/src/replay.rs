@@ -9,6 +9,7 @@ use crate::body::{ResponseBody, Whole};
 use crate::decided::Decided;
 use crate::problem::{Code, Problem};
 use crate::profile::Names;
+use crate::refusal::SOON;
 use crate::reply::{Reply, Stored, stored};
 
 /// Why a record that is done cannot be replayed.
@@ -21,11 +22,11 @@ pub(crate) enum Unanswerable {
 
 /// The first response again.
 pub(crate) fn replayed<R>(replay: &Replay, names: &Names) -> Result<Response<ResponseBody<R>>, Unanswerable> {
-    let reply = match stored(replay.outcome()).map_err(Unanswerable::Unreadable)? {
-        Stored::Whole(reply) => reply,
-        Stored::NotKept(status) => return Err(Unanswerable::NotKept(status)),
-    };
-    let Reply { status, headers, trailers, body } = reply;
+    let Reply { status, headers, trailers, body } =
+        match stored(replay.outcome()).map_err(Unanswerable::Unreadable)? {
+            Stored::Whole(first) => *first,
+            Stored::NotKept(status) => return Err(Unanswerable::NotKept(status)),
+        };
     let length = body.len();
     let whole = Whole { bytes: body, trailers, ..Whole::default() };
     let mut response = Response::new(ResponseBody::whole(whole));
@@ -70,7 +71,7 @@ impl Unanswerable {
                     Code::StoreUnavailable,
                     "The record of this key cannot be read. Nothing ran, and nothing was overwritten.",
                 )
-                .retry_after(std::time::Duration::from_secs(1))
+                .retry_after(SOON)
             }
         }
     }

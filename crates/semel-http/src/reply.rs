@@ -42,7 +42,7 @@ pub struct Reply {
 #[derive(Debug)]
 pub(crate) enum Stored {
     /// All of it.
-    Whole(Reply),
+    Whole(Box<Reply>),
     /// Only that there was one, and its status if that is known.
     NotKept(Option<StatusCode>),
 }
@@ -65,10 +65,11 @@ impl Reply {
 
     /// The same reply with one more header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self> {
-        let refused =
-            |_| Error::new(ErrorKind::Invalid, "a header's name or value has characters that it cannot have");
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused(()))?;
-        let value = HeaderValue::from_str(value).map_err(|_| refused(()))?;
+        let what = "a header's name or value has characters that it cannot have";
+        let name = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|error| Error::new(ErrorKind::Invalid, what).caused_by(error))?;
+        let value = HeaderValue::from_str(value)
+            .map_err(|error| Error::new(ErrorKind::Invalid, what).caused_by(error))?;
         self.headers.append(name, value);
         Ok(self)
     }
@@ -168,7 +169,7 @@ fn read(bytes: &Bytes) -> Option<Stored> {
     }
     let headers = read_headers(&mut rest)?;
     let trailers = Some(read_headers(&mut rest)?).filter(|trailers| !trailers.is_empty());
-    Some(Stored::Whole(Reply { status, headers, trailers, body: bytes.slice_ref(rest) }))
+    Some(Stored::Whole(Box::new(Reply { status, headers, trailers, body: bytes.slice_ref(rest) })))
 }
 
 fn read_headers(rest: &mut &[u8]) -> Option<HeaderMap> {

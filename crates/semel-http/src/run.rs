@@ -52,13 +52,11 @@ where
     ground.count_key();
     let mut work = pin!(work(&ground, service, request, version));
     // Most runs end long before the first renewal is due, and need no heartbeat.
-    match timeout(ground.permit.lease().div_f64(3.0), &mut work).await {
-        Ok(answer) => answer,
-        Err(_) => {
-            let _heartbeat = ground.permit.heartbeat();
-            work.await
-        }
+    if let Ok(answer) = timeout(ground.permit.lease().div_f64(3.0), &mut work).await {
+        return answer;
     }
+    let _heartbeat = ground.permit.heartbeat();
+    work.await
 }
 
 async fn work<S, B, R>(
@@ -75,47 +73,36 @@ where
     let response = service.call(request).await?;
     let (parts, body) = response.into_parts();
     Ok(match ground.fate(&parts) {
-        Fate::Keep => ground.keep(parts, body, version).await,
-        Fate::Completed => ground.completed(parts, body, version).await,
-        Fate::Release => {
+        Settle::Keep => ground.keep(parts, body, version).await,
+        Settle::Completed => ground.completed(parts, body, version).await,
+        Settle::Release => {
             let reason = format!("answered {}", parts.status.as_u16());
             ground.told(ground.permit.release(&reason).await.map(drop));
             ground.passed(parts, body)
         }
-        Fate::Hold => {
+        Settle::Hold => {
             let reason = format!("answered {}", parts.status.as_u16());
             ground.told(ground.permit.hold(&reason).await.map(drop));
             ground.passed(parts, body)
         }
-        Fate::Unknown => ground.passed(parts, body),
+        Settle::Unknown => ground.passed(parts, body),
     })
 }
 
-/// What becomes of a response.
-enum Fate {
-    Keep,
-    Release,
-    Hold,
-    Unknown,
-    Completed,
-}
-
 impl Ground {
-    fn fate(&self, parts: &response::Parts) -> Fate {
-        match parts.extensions.get::<Settle>() {
-            Some(Settle::Keep) => Fate::Keep,
-            Some(Settle::Release) => Fate::Release,
-            Some(Settle::Hold) => Fate::Hold,
-            Some(Settle::Unknown) => Fate::Unknown,
-            Some(Settle::Completed) => Fate::Completed,
-            None if parts.status.is_server_error() => match self.rules.on_server_error {
-                OnServerError::Release => Fate::Release,
-                OnServerError::Store => Fate::Keep,
-                OnServerError::Hold => Fate::Hold,
-            },
-            None if self.rules.statuses_not_kept.contains(&parts.status) => Fate::Release,
-            None => Fate::Keep,
+    /// What becomes of a response: what its handler says, or else what the rules say of its status.
+    fn fate(&self, parts: &response::Parts) -> Settle {
+        if let Some(said) = parts.extensions.get::<Settle>() {
+            return *said;
         }
+        if parts.status.is_server_error() {
+            return match self.rules.on_server_error {
+                OnServerError::Release => Settle::Release,
+                OnServerError::Store => Settle::Keep,
+                OnServerError::Hold => Settle::Hold,
+            };
+        }
+        if self.rules.statuses_not_kept.contains(&parts.status) { Settle::Release } else { Settle::Keep }
     }
 
     /// Completes with the response, if it is of a kind and a size that is kept; otherwise with the fact that there

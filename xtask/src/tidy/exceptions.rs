@@ -43,6 +43,12 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "vocabulary",
         about: "conflict",
+        path: "crates/semel-http/src/problem.rs",
+        reason: "HTTP's name for 409",
+    },
+    Exception {
+        rule: "vocabulary",
+        about: "conflict",
         path: "crates/semel-postgres/src/",
         reason: "SQL says `ON CONFLICT`",
     },

@@ -1,0 +1,126 @@
+//! The address of whoever is behind the connection, and behind trusted proxies.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::request::Parts;
+use http::{HeaderName, HeaderValue};
+use ipnet::IpNet;
+
+use super::PeerAddress;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The address that a request came from: the last one that nobody but a trusted proxy could have written.
+pub(super) fn of(parts: &Parts, trusted: &[IpNet]) -> Option<IpAddr> {
+    let mut address = peer(parts)?;
+    let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
+    if !is_trusted(address) {
+        return Some(address);
+    }
+    let lines = parts.headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
+    // The last entry was written by whoever is next to us; each one before it is worth as much as who passed it on.
+    let entries = lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b','));
+    for entry in entries {
+        let Some(before) = read(entry) else { break };
+        address = before;
+        if !is_trusted(address) {
+            break;
+        }
+    }
+    Some(address)
+}
+
+/// The other end of the connection.
+fn peer(parts: &Parts) -> Option<IpAddr> {
+    let stated = parts.extensions.get::<PeerAddress>().map(|peer| peer.0);
+    #[cfg(feature = "axum")]
+    let stated = stated.or_else(|| {
+        let info = parts.extensions.get::<axum::extract::ConnectInfo<SocketAddr>>();
+        info.map(|info| info.0)
+    });
+    // An IPv4 address that came over an IPv6 socket is the same address.
+    stated.map(|peer: SocketAddr| peer.ip().to_canonical())
+}
+
+/// One entry: an address, or one with a port, which says nothing of who it is.
+fn read(entry: &[u8]) -> Option<IpAddr> {
+    let entry = str::from_utf8(entry).ok()?.trim_matches([' ', '\t']);
+    let unbracketed = entry.strip_prefix('[').and_then(|inside| inside.strip_suffix(']'));
+    let address = match unbracketed {
+        Some(inside) => IpAddr::V6(inside.parse().ok()?),
+        None => entry.parse().ok().or_else(|| entry.parse::<SocketAddr>().ok().map(|socket| socket.ip()))?,
+    };
+    Some(address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn found(peer: &str, trusted: &[&str], lines: &[&str]) -> Option<String> {
+        let mut request = Request::new(());
+        if !peer.is_empty() {
+            request.extensions_mut().insert(PeerAddress(peer.parse().unwrap()));
+        }
+        for line in lines {
+            request.headers_mut().append(FORWARDED_FOR, line.parse().unwrap());
+        }
+        let trusted: Vec<IpNet> = trusted.iter().map(|network| network.parse().unwrap()).collect();
+        of(&request.into_parts().0, &trusted).map(|address| address.to_string())
+    }
+
+    #[test]
+    fn a_forwarded_header_from_a_stranger_picks_no_caller() {
+        for line in ["1.1.1.1", "10.0.0.1", "127.0.0.1", "1.1.1.1, 10.0.0.1"] {
+            assert_eq!(found("9.9.9.9:443", &[], &[line]).as_deref(), Some("9.9.9.9"));
+            assert_eq!(found("9.9.9.9:443", &["10.0.0.0/8"], &[line]).as_deref(), Some("9.9.9.9"));
+            assert_eq!(found("", &["0.0.0.0/0"], &[line]), None);
+        }
+    }
+
+    #[test]
+    fn trusted_hops_are_walked_over_from_the_end() {
+        let trusted = &["10.0.0.0/8", "fd00::/8"][..];
+        for (lines, address) in [
+            (&[][..], "10.0.0.1"),
+            (&["2.2.2.2"], "2.2.2.2"),
+            (&["1.1.1.1, 2.2.2.2"], "2.2.2.2"),
+            (&["1.1.1.1, 2.2.2.2, 10.3.3.3"], "2.2.2.2"),
+            (&["1.1.1.1", "2.2.2.2,10.3.3.3", "10.4.4.4"], "2.2.2.2"),
+            (&["10.5.5.5 , 10.3.3.3"], "10.5.5.5"),
+            (&["2.2.2.2:8080, fd00::7"], "2.2.2.2"),
+            (&["[2001:db8::1]:80,[fd00::7]"], "2001:db8::1"),
+            (&["2.2.2.2, ::ffff:10.1.2.3"], "2.2.2.2"),
+            (&["::ffff:2.2.2.2"], "2.2.2.2"),
+        ] {
+            assert_eq!(found("10.0.0.1:1", trusted, lines).as_deref(), Some(address), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_entry_ends_the_walk_at_whoever_passed_it_on() {
+        let trusted = &["10.0.0.0/8"][..];
+        for line in [
+            "2.2.2.2, unknown",
+            "2.2.2.2, ",
+            "2.2.2.2,_hidden",
+            "2.2.2.2,10.1",
+            "2.2.2.2,1.2.3.4:x",
+            "2.2.2.2,[10.0.0.1]",
+        ] {
+            assert_eq!(found("10.0.0.1:1", trusted, &[line]).as_deref(), Some("10.0.0.1"), "{line}");
+            let line = format!("{line}, 10.7.7.7");
+            assert_eq!(found("10.0.0.1:1", trusted, &[&line]).as_deref(), Some("10.7.7.7"), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_one_caller_whatever_socket_and_port_it_came_over() {
+        let v4 = found("192.0.2.1:1", &[], &[]);
+        assert_eq!(v4, found("192.0.2.1:2", &[], &[]));
+        assert_eq!(v4, found("[::ffff:192.0.2.1]:3", &[], &[]));
+        assert_eq!(found("[::ffff:10.0.0.1]:3", &["10.0.0.0/8"], &["2.2.2.2"]).as_deref(), Some("2.2.2.2"));
+    }
+}

@@ -1,0 +1,14 @@
+//! The layer around services, without sockets.
+
+#![cfg(test)]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what is told what no test foresees fails a test, as it should"
+)]
+
+mod bodies;
+mod extractor;
+mod leaving;
+mod outages;
+mod settling;
+mod world;
