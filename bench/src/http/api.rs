@@ -22,7 +22,7 @@ pub(super) const ORDER: &str = "order-";
 /// What a client sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
-    pub(super) order: String,
+    pub(super) name: String,
     pub(super) amount: u64,
     pub(super) currency: String,
 }
@@ -48,11 +48,11 @@ pub(super) struct Runs(Arc<AtomicU64>);
 
 impl Charge {
     pub(super) fn of(order: Order, run: u64) -> Self {
-        let name = order.order.strip_prefix(ORDER).unwrap_or(&order.order);
+        let name = order.name.strip_prefix(ORDER).unwrap_or(&order.name);
         Self {
             id: format!("ch_{name}"),
             object: "charge",
-            order: order.order,
+            order: order.name,
             amount: order.amount,
             currency: order.currency,
             status: "succeeded",

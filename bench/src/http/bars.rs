@@ -42,8 +42,15 @@ mod tests {
     use super::*;
 
     fn sample(round: u64, part: HttpPart, (name, keys): (&'static str, Keys), rate: f64) -> Sample {
-        let window =
-            Window { rate, p50_us: 1.0, p99_us: 1.0, server_cpu_us: 1.0, client_cpu_us: 1.0, runs: 1, next: 1 };
+        let window = Window {
+            rate,
+            p50_us: 1.0,
+            p99_us: 1.0,
+            server_cpu_us: 1.0,
+            client_cpu_us: 1.0,
+            runs: 1,
+            next: 1,
+        };
         Sample { round, part, name, keys, window }
     }
 
@@ -63,8 +70,14 @@ mod tests {
     #[test]
     fn every_peer_has_to_be_reached_with_new_keys_and_with_replays() {
         let of = |who, rate| sample(0, HttpPart::Layer, who, rate);
-        let peers = [Keys::New, Keys::Done].into_iter().flat_map(|keys| PEERS.map(|peer| of((peer, keys), 50.0)));
-        let own = [(BARE, Keys::None), (SEMEL_MEMORY, Keys::None), (SEMEL_MEMORY, Keys::Done), (SEMEL_FILE, Keys::Done)];
+        let peers =
+            [Keys::New, Keys::Done].into_iter().flat_map(|keys| PEERS.map(|peer| of((peer, keys), 50.0)));
+        let own = [
+            (BARE, Keys::None),
+            (SEMEL_MEMORY, Keys::None),
+            (SEMEL_MEMORY, Keys::Done),
+            (SEMEL_FILE, Keys::Done),
+        ];
         let own = own.map(|who| of(who, 96.0)).into_iter().chain([of((SEMEL_MEMORY, Keys::New), 49.0)]);
         let bars = judge(&Samples(peers.chain(own).collect()), HttpPart::Layer);
         let reached: Vec<bool> = bars.iter().map(|bar| bar.reached).collect();

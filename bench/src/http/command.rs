@@ -33,7 +33,12 @@ pub(crate) fn run(settings: &HttpSettings) -> Result<()> {
         neighbours_share,
         settings: settings.clone(),
         lines: settings.parts().flat_map(|part| samples.lines(part)).collect(),
-        bars: settings.parts().flat_map(|part| bars::judge(&samples, part)).collect(),
+        bars: settings
+            .parts()
+            .flat_map(|part| bars::judge(&samples, part))
+            // What was not measured is not reached, unless nobody wanted it measured.
+            .filter(|bar| settings.line.is_none() || !bar.found.contains("NaN"))
+            .collect(),
     };
     let table = markdown(&results);
     print!("{table}");

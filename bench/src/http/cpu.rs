@@ -49,7 +49,8 @@ fn family(stats: &[Stat], pid: u32) -> impl Iterator<Item = &Stat> {
     let mut grown = 0;
     while grown < members.len() {
         grown = members.len();
-        let children = stats.iter().filter(|stat| members.contains(&stat.parent) && !members.contains(&stat.pid));
+        let children =
+            stats.iter().filter(|stat| members.contains(&stat.parent) && !members.contains(&stat.pid));
         members.extend(children.map(|stat| stat.pid).collect::<Vec<_>>());
     }
     stats.iter().filter(move |stat| members.contains(&stat.pid))

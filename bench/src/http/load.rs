@@ -137,6 +137,7 @@ async fn measured(plan: Plan) -> Result<Window> {
     let sent = common.next.get() - turns_from;
     let runs = if plan.keys == Keys::Done { REPLAYED_KEYS } else { sent };
     let next = plan.first + REPLAYED_KEYS.max(sent);
+    ensure!(!common.waits.borrow().is_empty(), "nothing was answered in time: ask for longer windows");
     Ok(summed(&common.waits.borrow(), took, (server, client), (runs, next)))
 }
 
@@ -186,7 +187,13 @@ impl Connection {
         let stream = TcpStream::connect(at).await.with_context(|| format!("nobody is at {at}"))?;
         stream.set_nodelay(true)?;
         let request = Request::new(common.plan.keys != Keys::None)?;
-        Ok(Self { common: Rc::clone(common), stream, request, answer: Answer::new()?, buffer: vec![0; ANSWER_BYTES_MAX] })
+        Ok(Self {
+            common: Rc::clone(common),
+            stream,
+            request,
+            answer: Answer::new()?,
+            buffer: vec![0; ANSWER_BYTES_MAX],
+        })
     }
 
     async fn load(mut self) -> Result<Self> {
@@ -212,10 +219,15 @@ impl Connection {
                 self.common.waits.borrow_mut().record(waited)?;
             }
             match keys {
-                Keys::None | Keys::New => ensure!(!is_replay, "request {number} was replayed, and nobody had it"),
+                Keys::None | Keys::New => {
+                    ensure!(!is_replay, "request {number} was replayed, and nobody had it");
+                }
                 Keys::Done => {
                     let first_run = self.common.done.borrow()[usize::try_from(number - first)?];
-                    ensure!(is_replay && Some(run) == first_run, "key {number} is not that of its first run: {run:?}");
+                    ensure!(
+                        is_replay && Some(run) == first_run,
+                        "key {number} is not that of its first run: {run:?}"
+                    );
                 }
             }
         }
@@ -252,7 +264,9 @@ impl Connection {
 /// How often the handler on this port ran.
 pub(super) fn runs(port: u16) -> Result<u64> {
     let mut stream = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-    stream.write_all(format!("GET {RUNS} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").as_bytes())?;
+    stream.write_all(
+        format!("GET {RUNS} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").as_bytes(),
+    )?;
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes)?;
     let Some(head) = Head::read(&bytes)?.filter(|head| head.status == OK) else {

@@ -22,6 +22,8 @@ mod proxy;
 mod results;
 mod rounds;
 mod serve;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub(crate) use command::run;

@@ -28,7 +28,8 @@ pub(super) fn start(upstream: u16, log: AccessLog, folder: &Path) -> Result<Serv
 
 /// Which one is installed.
 pub(super) fn version() -> Result<String> {
-    let output = Command::new("nginx").arg("-v").output().context("nginx is not here: install nginx-light")?;
+    let output =
+        Command::new("nginx").arg("-v").output().context("nginx is not here: install nginx-light")?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.success(), "`nginx -v` failed: {said}");
     Ok(said.trim().trim_start_matches("nginx version: nginx/").to_owned())
@@ -42,8 +43,7 @@ fn settings(folder: &str, port: u16, upstream: u16, log: AccessLog) -> String {
         AccessLog::On => format!("{folder}/access.log"),
     };
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-    let temporary: String =
-        temporary.iter().map(|name| format!("    {name}_temp_path {folder}/{name};\n")).collect();
+    let temporary: String = temporary.map(|name| format!("    {name}_temp_path {folder}/{name};\n")).concat();
     format!(
         "daemon off;
 worker_processes 2;

@@ -32,7 +32,8 @@ pub(super) fn chart(results: &Results) -> String {
         if results.settings.rounds == 1 { "" } else { "s" },
         results.facts.cores
     );
-    let panels: Vec<Panel> = results.settings.parts().flat_map(|part| of_part(&results.lines, part)).collect();
+    let panels: Vec<Panel> =
+        results.settings.parts().flat_map(|part| of_part(&results.lines, part)).collect();
     draw("semel over HTTP, beside a bare handler, other layers, and nginx", &note, &COLOURS, &panels)
 }
 

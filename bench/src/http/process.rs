@@ -56,7 +56,12 @@ impl Server {
         let log = folder.join("log");
         let (output, errors) = (File::create(&log)?, File::options().append(true).open(&log)?);
         let mut watched = Command::new("sh");
-        watched.args(["-c", WATCHDOG, "sh"]).args(command).stdin(Stdio::piped()).stdout(output).stderr(errors);
+        watched
+            .args(["-c", WATCHDOG, "sh"])
+            .args(command)
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(errors);
         let child = watched.process_group(0).spawn().context("cannot start `sh`")?;
         let server = Self { port, child };
         let watch = Stopwatch::start();

@@ -37,6 +37,9 @@ pub(super) fn start(program: &Path, upstream: u16, store: Store, folder: &Path) 
         Store::File => format!("file:{}", folder.join("store").display()),
     };
     let (upstream, listen) = (format!("http://127.0.0.1:{upstream}"), format!("127.0.0.1:{port}"));
-    let line = [program, "proxy", "--upstream", &upstream, "--listen", &listen, "--store", &store];
+    let where_to = ["--upstream", &upstream, "--listen", &listen, "--store", &store];
+    // As nginx beside it: a proxy and nothing else.
+    let no_more = ["--admin", "off", "--access-log", "off"];
+    let line = [&[program, "proxy"], where_to.as_slice(), no_more.as_slice()].concat();
     Server::of_program(&line, port, folder)
 }

@@ -88,7 +88,8 @@ impl Samples {
     fn line(&self, part: HttpPart, entry: &Entry) -> Option<Line> {
         let who = (entry.name, entry.keys);
         let own = self.of(part, who);
-        let of = |number: fn(&Window) -> f64| own.iter().map(|sample| number(&sample.window)).collect::<Vec<_>>();
+        let of =
+            |number: fn(&Window) -> f64| own.iter().map(|sample| number(&sample.window)).collect::<Vec<_>>();
         (!own.is_empty()).then(|| Line {
             part,
             contestant: entry.name,

@@ -29,7 +29,11 @@ pub(super) struct Request {
 impl Request {
     pub(super) fn new(has_key: bool) -> Result<Self> {
         let body = serde_json::to_string(&order(NUMBER))?;
-        let key = if has_key { format!("Idempotency-Key: 8e03978e-40d5-4d2c-9a1b-{NUMBER}\r\n") } else { String::new() };
+        let key = if has_key {
+            format!("Idempotency-Key: 8e03978e-40d5-4d2c-9a1b-{NUMBER}\r\n")
+        } else {
+            String::new()
+        };
         let text = format!(
             "POST {CHARGES} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer caller-{CALLER}\r\n\
              Cookie: {SESSION_COOKIE}={SESSION}\r\n{key}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -127,7 +131,7 @@ pub(super) fn shown(bytes: &[u8]) -> String {
 }
 
 fn order(number: &str) -> Order {
-    Order { order: format!("{ORDER}{number}"), amount: 4_200, currency: "eur".to_owned() }
+    Order { name: format!("{ORDER}{number}"), amount: 4_200, currency: "eur".to_owned() }
 }
 
 fn places(text: &str, mark: &str) -> Vec<usize> {
@@ -158,7 +162,10 @@ mod tests {
         let mut request = Request::new(true).unwrap();
         let text = shown(request.of(12_042));
         assert_eq!(text.matches("000000012042").count(), 2, "{text}");
-        assert!(text.contains("Bearer caller-0042\r\n") && text.contains("=AAAAAAAAAAAAAAAAA0042A\r\n"), "{text}");
+        assert!(
+            text.contains("Bearer caller-0042\r\n") && text.contains("=AAAAAAAAAAAAAAAAA0042A\r\n"),
+            "{text}"
+        );
         let (_, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(text.contains(&format!("Content-Length: {}\r\n", body.len())), "{text}");
         assert!(!shown(Request::new(false).unwrap().of(1)).contains("Idempotency"));
