@@ -3,6 +3,8 @@
 //! # Layout
 //!
 //! - [`args`]: what was typed, and what it means.
+//! - [`demo`]: `semel demo`, payments without semel and with it.
+//! - [`proxy`]: `semel proxy`, safe retries for a service that is not changed; [`proxy_plan`]: what it is told.
 //! - [`mod@keys`]: `semel keys`, to find one record, look at it, and settle it.
 //! - [`sweep`], [`stats`], [`watch`], [`check`], [`migrate`]: the store as a whole.
 //! - [`transfer`]: `semel export` and `semel import`.
@@ -15,10 +17,13 @@
 mod args;
 mod bench;
 mod check;
+mod demo;
 mod file;
 mod keys;
 mod migrate;
 mod opening;
+mod proxy;
+mod proxy_plan;
 mod shell;
 mod stats;
 mod sweep;
@@ -56,11 +61,14 @@ async fn carry_out(command: Command) -> Result<()> {
     match command {
         Command::Bench(plan) => bench::run(&plan).await,
         Command::Check(plan) => check::run(&plan).await,
+        Command::CheckProxy(plan) => plan.check(),
+        Command::Demo(plan) => demo::run(&plan).await,
         Command::Export(plan) => transfer::export(&plan).await,
         Command::File(look) => file::run(&look),
         Command::Import(plan) => transfer::import(&plan).await,
         Command::List(plan) => keys::list(&plan).await,
         Command::Migrate(store) => migrate::run(&store).await,
+        Command::Proxy(plan) => proxy::run(&plan).await,
         Command::Release(plan) => keys::release(&plan).await,
         Command::Resolve(plan) => keys::resolve(&plan).await,
         Command::Shell(plan) => shell::run(&plan),

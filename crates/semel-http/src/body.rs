@@ -80,8 +80,8 @@ pub(crate) enum Read<E> {
     Whole(Whole),
     /// It is longer; this is what was read.
     TooLong(Vec<Bytes>),
-    /// There is no room for it now.
-    NoRoom,
+    /// There is no room for it now; this is what was read.
+    NoRoom(Vec<Bytes>),
     /// It broke off.
     Broken(E),
 }
@@ -109,7 +109,7 @@ where
                     return Read::TooLong(parts);
                 }
                 if !has_room {
-                    return Read::NoRoom;
+                    return Read::NoRoom(parts);
                 }
             }
             Err(frame) => trailers = frame.into_trailers().ok(),

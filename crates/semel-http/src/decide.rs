@@ -20,7 +20,7 @@ use crate::layer::{IdempotencyLayer, Inner};
 use crate::principal::Caller;
 use crate::problem::{Code, Problem};
 use crate::profile::{Presence, Reach, Rules, WhileRunning};
-use crate::refusal::{SOON, held, in_flight, mismatch, store_unavailable};
+use crate::refusal::{held, in_flight, mismatch, overloaded, store_unavailable};
 use crate::replay::{Unanswerable, replayed};
 use crate::run::{Ground, panicked, run};
 
@@ -152,11 +152,7 @@ async fn whole<B: Body<Data = Bytes>>(inner: &Inner, rules: &Rules, body: B) -> 
             format!("With a key, a body may have at most {} bytes. Nothing ran.", rules.request_bytes_max),
         )
         .closing()),
-        Read::NoRoom => {
-            Err(Problem::new(Code::Overloaded, "There is no room for this body now. Nothing ran.")
-                .retry_after(SOON)
-                .closing())
-        }
+        Read::NoRoom(_) => Err(overloaded().closing()),
         Read::Broken(_) => Err(Problem::new(
             Code::BodyIncomplete,
             "The body broke off or did not come in time. Nothing ran; send it again.",
@@ -234,6 +230,6 @@ async fn over_quota(inner: &Inner, caller: &Caller, key: &Key) -> Option<Problem
 }
 
 fn answered<R>(inner: &Inner, replay: &Replay) -> Result<Response<ResponseBody<R>>, Problem> {
-    let response = replayed(replay, &inner.settings.profile.names);
+    let response = replayed(replay, &inner.settings.profile.names, inner.lasting.room.share());
     response.map_err(Unanswerable::problem)
 }

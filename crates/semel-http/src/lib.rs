@@ -27,6 +27,7 @@ mod held;
 pub mod json;
 mod kept;
 mod layer;
+mod openapi;
 mod principal;
 mod problem;
 mod profile;
@@ -47,6 +48,7 @@ pub use future::ResponseFuture;
 #[cfg(feature = "axum")]
 pub use granted::Granted;
 pub use layer::IdempotencyLayer;
+pub use openapi::openapi_fragment;
 #[cfg(feature = "jwt")]
 pub use principal::Jwt;
 pub use principal::{Caller, PeerAddress, Principal};

@@ -43,11 +43,13 @@ pub enum Code {
     UpstreamUnreachable,
     /// There is no room for another request now, so nothing ran.
     Overloaded,
+    /// The request is not one that a proxy may pass on, so nothing ran.
+    RequestMalformed,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::KeyMissing,
         Self::KeyMalformed,
         Self::CallerUnknown,
@@ -62,6 +64,7 @@ impl Code {
         Self::QuotaExceeded,
         Self::UpstreamUnreachable,
         Self::Overloaded,
+        Self::RequestMalformed,
     ];
 
     /// The machine-readable word.
@@ -81,6 +84,7 @@ impl Code {
             Self::QuotaExceeded => "quota_exceeded",
             Self::UpstreamUnreachable => "upstream_unreachable",
             Self::Overloaded => "overloaded",
+            Self::RequestMalformed => "request_malformed",
         }
     }
 
@@ -101,15 +105,18 @@ impl Code {
             Self::QuotaExceeded => "The quota of this caller is used up",
             Self::UpstreamUnreachable => "The upstream cannot be reached",
             Self::Overloaded => "Too many requests are in flight",
+            Self::RequestMalformed => "The request cannot be passed on",
         }
     }
 
     /// The status, unless the profile says another.
     pub const fn status(self) -> StatusCode {
         match self {
-            Self::KeyMissing | Self::KeyMalformed | Self::CallerUnknown | Self::BodyIncomplete => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::KeyMissing
+            | Self::KeyMalformed
+            | Self::CallerUnknown
+            | Self::BodyIncomplete
+            | Self::RequestMalformed => StatusCode::BAD_REQUEST,
             Self::InFlight | Self::OutcomeHeld | Self::OutcomeNotKept => StatusCode::CONFLICT,
             Self::Mismatch => StatusCode::UNPROCESSABLE_ENTITY,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,

@@ -31,6 +31,10 @@ fn worth_a_retry(busy: &Busy) -> Duration {
     has_run.min(left)
 }
 
+pub(crate) fn overloaded() -> Problem {
+    Problem::new(Code::Overloaded, "There is no room for this now. Nothing ran.").retry_after(SOON)
+}
+
 pub(crate) fn mismatch() -> Problem {
     Problem::new(
         Code::Mismatch,

@@ -7,9 +7,10 @@ use semel::{Error, Replay};
 
 use crate::body::{ResponseBody, Whole};
 use crate::decided::Decided;
+use crate::held::Held;
 use crate::problem::{Code, Problem};
 use crate::profile::Names;
-use crate::refusal::SOON;
+use crate::refusal::{SOON, overloaded};
 use crate::reply::{Reply, Stored, stored};
 
 /// Why a record that is done cannot be replayed.
@@ -18,17 +19,26 @@ pub(crate) enum Unanswerable {
     NotKept(Option<StatusCode>),
     /// The record cannot be read.
     Unreadable(Error),
+    /// There is no room for it now.
+    NoRoom,
 }
 
 /// The first response again.
-pub(crate) fn replayed<R>(replay: &Replay, names: &Names) -> Result<Response<ResponseBody<R>>, Unanswerable> {
+pub(crate) fn replayed<R>(
+    replay: &Replay,
+    names: &Names,
+    mut held: Held,
+) -> Result<Response<ResponseBody<R>>, Unanswerable> {
     let Reply { status, headers, trailers, body } =
         match stored(replay.outcome()).map_err(Unanswerable::Unreadable)? {
             Stored::Whole(first) => *first,
             Stored::NotKept(status) => return Err(Unanswerable::NotKept(status)),
         };
     let length = body.len();
-    let whole = Whole { bytes: body, trailers, ..Whole::default() };
+    if !held.take(length) {
+        return Err(Unanswerable::NoRoom);
+    }
+    let whole = Whole { bytes: body, trailers, held };
     let mut response = Response::new(ResponseBody::whole(whole));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
@@ -65,6 +75,7 @@ impl Unanswerable {
                     None => problem,
                 }
             }
+            Self::NoRoom => overloaded(),
             Self::Unreadable(error) => {
                 tracing::error!(%error, "semel: a kept response cannot be read");
                 Problem::new(

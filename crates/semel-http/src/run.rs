@@ -8,13 +8,14 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode, Version, response};
 use http_body::Body;
-use semel::{ErrorKind, OnOutage, Outcome, Permit};
+use semel::{Error, ErrorKind, OnOutage, Outcome, Permit};
 use tokio::time::{Instant, sleep, timeout};
 use tower_service::Service;
 
 use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
 use crate::decided::Decided;
 use crate::future::Answer;
+use crate::held::Held;
 use crate::layer::IdempotencyLayer;
 use crate::principal::Caller;
 use crate::problem::{Code, Problem};
@@ -77,12 +78,12 @@ where
         Settle::Completed => ground.completed(parts, body, version).await,
         Settle::Release => {
             let reason = format!("answered {}", parts.status.as_u16());
-            ground.told(ground.permit.release(&reason).await.map(drop));
+            ground.told(ground.in_time(ground.permit.release(&reason)).await.map(drop));
             ground.passed(parts, body)
         }
         Settle::Hold => {
             let reason = format!("answered {}", parts.status.as_u16());
-            ground.told(ground.permit.hold(&reason).await.map(drop));
+            ground.told(ground.in_time(ground.permit.hold(&reason)).await.map(drop));
             ground.passed(parts, body)
         }
         Settle::Unknown => ground.passed(parts, body),
@@ -116,22 +117,26 @@ impl Ground {
         if streams(&parts) || size.lower() > bytes_max as u64 {
             return self.keep_without_body(parts, ResponseBody::streaming(body), version).await;
         }
-        let held = self.layer.inner.lasting.room.share();
+        let mut held = self.layer.inner.lasting.room.share();
         // A body of a known size never has to be moved on half read, and can stay where it is.
-        if size.exact().is_some() {
+        if let Some(exact) = size.exact() {
+            if !held.take(usize::try_from(exact).unwrap_or(usize::MAX)) {
+                return self.keep_without_body(parts, ResponseBody::streaming(body), version).await;
+            }
             let body = pin!(body);
-            return match read(body, bytes_max, held).await {
-                Read::Whole(whole) => self.keep_whole(parts, whole, version).await,
-                Read::TooLong(_) | Read::NoRoom | Read::Broken(_) => self.broke_off(version),
+            return match read(body, bytes_max, Held::default()).await {
+                Read::Whole(whole) => self.keep_whole(parts, Whole { held, ..whole }, version).await,
+                Read::TooLong(_) | Read::NoRoom(_) | Read::Broken(_) => self.broke_off(version),
             };
         }
         let mut body: Pin<Box<R>> = Box::pin(body);
         match read(body.as_mut(), bytes_max, held).await {
             Read::Whole(whole) => self.keep_whole(parts, whole, version).await,
-            Read::TooLong(first) => {
+            // It ran: what cannot be kept is passed on, and known to have been there.
+            Read::TooLong(first) | Read::NoRoom(first) => {
                 self.keep_without_body(parts, ResponseBody::continued(first, body), version).await
             }
-            Read::NoRoom | Read::Broken(_) => self.broke_off(version),
+            Read::Broken(_) => self.broke_off(version),
         }
     }
 
@@ -185,21 +190,28 @@ impl Ground {
 
     /// Completes; tries again for a while if the store does not answer, as the handler cannot run again.
     async fn complete_in_time(&self, outcome: Outcome) -> semel::Result<()> {
-        let now = Instant::now();
-        let until = now.checked_add(self.layer.inner.settings.store_timeout).unwrap_or(now);
-        let mut pause = AGAIN_FIRST;
-        loop {
-            match self.permit.complete(outcome.clone()).await {
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unknown)
-                        && Instant::now() < until =>
-                {
-                    sleep(pause).await;
-                    pause = pause.saturating_mul(2).min(AGAIN_LAST);
+        let tries = async {
+            let mut pause = AGAIN_FIRST;
+            loop {
+                match self.permit.complete(outcome.clone()).await {
+                    Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unknown) => {
+                        tracing::debug!(%error, "semel: completing again");
+                        sleep(pause).await;
+                        pause = pause.saturating_mul(2).min(AGAIN_LAST);
+                    }
+                    told => return told,
                 }
-                told => return told,
             }
-        }
+        };
+        self.in_time(tries).await
+    }
+
+    /// What the store says within the time that it has. What is in flight to it goes on.
+    async fn in_time<T>(&self, asked: impl Future<Output = semel::Result<T>>) -> semel::Result<T> {
+        let told = timeout(self.layer.inner.settings.store_timeout, asked).await;
+        told.unwrap_or_else(|_| {
+            Err(Error::new(ErrorKind::Unknown, "the store did not answer in time; the lease decides"))
+        })
     }
 
     /// The handler says that it completed the permit itself. That is looked up: nobody sees a response before it
@@ -213,7 +225,7 @@ impl Ground {
         if self.permit.is_unprotected() {
             return self.answered(parts, ResponseBody::streaming(body));
         }
-        match self.layer.inner.semel.get(self.permit.key()).await {
+        match self.in_time(self.layer.inner.semel.get(self.permit.key())).await {
             Ok(Some(record)) if record.outcome().is_some() => {
                 let until = record.live_until();
                 let mut response = self.answered(parts, ResponseBody::streaming(body));

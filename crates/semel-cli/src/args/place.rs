@@ -23,6 +23,13 @@ impl Place {
         }
     }
 
+    /// What was typed and what the environment says, apart: a file may say something between the two.
+    pub(super) fn apart(&self) -> Meaning<(Option<Address>, Option<Address>)> {
+        let typed = self.typed.as_deref().map(|typed| address("--store", typed)).transpose()?;
+        let variable = self.variable.as_deref().map(|variable| address(VARIABLE, variable)).transpose()?;
+        Ok((typed, variable))
+    }
+
     /// For what fills a store: only one that was typed, so that nobody measures what the environment points at.
     pub(super) fn store_to_fill(&self) -> Meaning<Address> {
         self.typed.as_deref().map_or(Ok(Address::Memory), |typed| address("--store", typed))

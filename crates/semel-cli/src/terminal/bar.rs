@@ -31,6 +31,11 @@ impl Bar {
         Self::new(ProgressBar::new(bytes), what, "{msg} {wide_bar} {percent:>3}%  {prefix} records")
     }
 
+    /// For so many payments.
+    pub(crate) fn of_payments(what: &'static str, payments: u64) -> Self {
+        Self::new(ProgressBar::new(payments), what, "{msg} {wide_bar} {pos}/{len} payments")
+    }
+
     /// For what has no known end.
     pub(crate) fn endless(what: &'static str) -> Self {
         Self::new(ProgressBar::new_spinner(), what, "{spinner} {msg} {prefix} records")

@@ -10,6 +10,8 @@ fn help_says_what_semel_is_and_names_every_command() {
     let help = semel_says("--help").fine();
     for part in [
         "makes work happen once",
+        "proxy",
+        "demo",
         "keys",
         "stats",
         "watch",
@@ -35,6 +37,8 @@ fn help_says_what_semel_is_and_names_every_command() {
 #[test]
 fn every_command_that_does_something_teaches_by_example() {
     for command in [
+        "proxy",
+        "demo",
         "keys list",
         "keys show",
         "keys release",

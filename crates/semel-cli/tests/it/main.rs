@@ -12,8 +12,10 @@
 mod arguments;
 mod bench_and_file;
 mod binary;
+mod demo;
 mod list;
 mod place;
+mod proxy_check;
 mod records;
 mod scale;
 mod settle;

@@ -28,7 +28,8 @@ const DEPTH_MAX: usize = 128;
 /// # Ok::<(), semel_http::json::MalformedPath>(())
 /// ```
 pub fn canonical(text: &[u8], left_out: &[JsonPath]) -> Option<Vec<u8>> {
-    let text = str::from_utf8(text).ok()?;
+    // Once for all of it: everything below reads bytes, and ends its pieces at ASCII.
+    str::from_utf8(text).ok()?;
     let mut reading = Reading {
         rest: text,
         written: Vec::with_capacity(text.len()),
@@ -41,7 +42,7 @@ pub fn canonical(text: &[u8], left_out: &[JsonPath]) -> Option<Vec<u8>> {
 
 /// A text, half read.
 struct Reading<'a> {
-    rest: &'a str,
+    rest: &'a [u8],
     /// The canonical form of what was read, in the order in which it was read.
     written: Vec<u8>,
     /// The objects and arrays that are open.
@@ -73,16 +74,16 @@ impl Reading<'_> {
     /// Reads a scalar or an empty container, or opens a container up to its first child's value.
     fn begin_value(&mut self) -> Option<Begun> {
         self.skip_space();
-        match self.rest.as_bytes().first()? {
+        match self.rest.first()? {
             b'{' => self.open(Shape::Object),
             b'[' => self.open(Shape::Array),
             b'"' => {
                 self.rest = text::string(self.rest, &mut self.written, self.containers.is_left_out())?;
                 Some(Begun::Ended)
             }
-            b't' => self.literal("true"),
-            b'f' => self.literal("false"),
-            b'n' => self.literal("null"),
+            b't' => self.literal(b"true"),
+            b'f' => self.literal(b"false"),
+            b'n' => self.literal(b"null"),
             _ => {
                 self.rest = number::number(self.rest, &mut self.written, self.containers.is_left_out())?;
                 Some(Begun::Ended)
@@ -90,9 +91,9 @@ impl Reading<'_> {
         }
     }
 
-    fn literal(&mut self, word: &str) -> Option<Begun> {
+    fn literal(&mut self, word: &[u8]) -> Option<Begun> {
         self.rest = self.rest.strip_prefix(word)?;
-        self.written.extend_from_slice(word.as_bytes());
+        self.written.extend_from_slice(word);
         Some(Begun::Ended)
     }
 
@@ -103,7 +104,7 @@ impl Reading<'_> {
         self.containers.open(shape, self.written.len());
         self.take(shape.opening())?;
         self.skip_space();
-        if self.rest.as_bytes().first() == Some(&shape.closing()) {
+        if self.rest.first() == Some(&shape.closing()) {
             return self.close(shape);
         }
         self.begin_child(shape)
@@ -135,7 +136,7 @@ impl Reading<'_> {
     fn after_child(&mut self) -> Option<Begun> {
         self.skip_space();
         let shape = self.containers.shape()?;
-        if self.rest.as_bytes().first() == Some(&b',') {
+        if self.rest.first() == Some(&b',') {
             self.take(b',')?;
             return self.begin_child(shape);
         }
@@ -144,13 +145,16 @@ impl Reading<'_> {
 
     /// Takes one byte of punctuation over.
     fn take(&mut self, byte: u8) -> Option<()> {
-        self.rest = self.rest.strip_prefix(char::from(byte))?;
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
         self.written.push(byte);
-        Some(())
+        (*first == byte).then_some(())
     }
 
     fn skip_space(&mut self) {
-        self.rest = self.rest.trim_start_matches([' ', '\n', '\r', '\t']);
+        while let [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
     }
 }
 

@@ -50,8 +50,8 @@ impl Member {
 impl<'a> Containers<'a> {
     pub(super) fn new(left_out: &'a [JsonPath]) -> Self {
         Self {
-            open: Vec::new(),
-            members: Vec::new(),
+            open: Vec::with_capacity(8),
+            members: Vec::with_capacity(16),
             left_out,
             steps_taken: vec![0; left_out.len()],
             left_out_from: None,

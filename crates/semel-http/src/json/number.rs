@@ -1,7 +1,7 @@
 //! Numbers as RFC 8785 writes them, and those that a double cannot tell from their neighbours.
 
 /// 2^53: up to here, every integer is a double of its own.
-const INTEGER_MAX: u64 = 1 << 53;
+const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 /// Decimals of so many digits are never merged by a double in its normal range.
 const DIGITS_SAFE: usize = 15;
 /// The most significant digits that RFC 8785 writes; more than these are always merged.
@@ -11,10 +11,10 @@ const ZEROS_MAX: usize = 5;
 
 /// Reads the number that `rest` begins with, appends its canonical form, and returns what comes after it.
 /// `is_left_out`: only its grammar matters.
-pub(super) fn number<'a>(rest: &'a str, written: &mut Vec<u8>, is_left_out: bool) -> Option<&'a str> {
+pub(super) fn number<'a>(rest: &'a [u8], written: &mut Vec<u8>, is_left_out: bool) -> Option<&'a [u8]> {
     let (number, after) = Number::read(rest)?;
     if is_left_out {
-        written.extend_from_slice(number.text.as_bytes());
+        written.extend_from_slice(number.text);
     } else {
         number.write(written)?;
     }
@@ -23,39 +23,40 @@ pub(super) fn number<'a>(rest: &'a str, written: &mut Vec<u8>, is_left_out: bool
 
 /// A number by its parts.
 struct Number<'a> {
-    text: &'a str,
-    whole: &'a str,
+    text: &'a [u8],
+    whole: &'a [u8],
     /// The digits after the point, if there is one.
-    fraction: Option<&'a str>,
+    fraction: Option<&'a [u8]>,
     has_exponent: bool,
 }
 
 impl<'a> Number<'a> {
-    fn read(text: &'a str) -> Option<(Self, &'a str)> {
-        let (whole, mut rest) = digits(text.strip_prefix('-').unwrap_or(text))?;
-        if whole.len() > 1 && whole.starts_with('0') {
+    fn read(text: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (whole, mut rest) = digits(text.strip_prefix(b"-").unwrap_or(text))?;
+        if matches!(whole, [b'0', _, ..]) {
             return None;
         }
         let mut fraction = None;
-        if let Some(after) = rest.strip_prefix('.') {
+        if let Some(after) = rest.strip_prefix(b".") {
             let (found, after) = digits(after)?;
             fraction = Some(found);
             rest = after;
         }
-        let exponent = rest.strip_prefix(['e', 'E']);
-        if let Some(after) = exponent {
-            rest = digits(after.strip_prefix(['+', '-']).unwrap_or(after))?.1;
+        let has_exponent = matches!(rest, [b'e' | b'E', ..]);
+        if let [b'e' | b'E', b'+' | b'-', after @ ..] | [b'e' | b'E', after @ ..] = rest {
+            rest = digits(after)?.1;
         }
-        let text = text.strip_suffix(rest)?;
-        Some((Self { text, whole, fraction, has_exponent: exponent.is_some() }, rest))
+        // By length: to compare all that is left for every number would take the square of the text's size.
+        let text = text.get(..text.len().checked_sub(rest.len())?)?;
+        Some((Self { text, whole, fraction, has_exponent }, rest))
     }
 
     fn write(&self, written: &mut Vec<u8>) -> Option<()> {
         if self.is_canonical() {
-            written.extend_from_slice(self.text.as_bytes());
+            written.extend_from_slice(self.text);
             return Some(());
         }
-        let value: f64 = self.text.parse().ok()?;
+        let value: f64 = str::from_utf8(self.text).ok()?.parse().ok()?;
         let mut buffer = ryu_js::Buffer::new();
         let form = buffer.format(value);
         if !self.is_told_apart(value, form) {
@@ -68,13 +69,13 @@ impl<'a> Number<'a> {
     /// Whether the text is its own canonical form for sure: most numbers are, and need no arithmetic then.
     fn is_canonical(&self) -> bool {
         let Self { text, whole, fraction, has_exponent } = self;
-        let fraction = fraction.unwrap_or("1");
-        let zeros = fraction.bytes().take_while(|digit| *digit == b'0').count();
+        let fraction = fraction.unwrap_or(b"1");
+        let zeros = fraction.iter().take_while(|digit| **digit == b'0').count();
         !has_exponent
-            && *text != "-0"
+            && *text != b"-0"
             && whole.len().saturating_add(fraction.len()) <= DIGITS_SAFE
-            && !fraction.ends_with('0')
-            && (*whole != "0" || zeros <= ZEROS_MAX)
+            && !fraction.ends_with(b"0")
+            && (*whole != b"0" || zeros <= ZEROS_MAX)
     }
 
     /// Whether another number that somebody means could have this form, too.
@@ -82,29 +83,32 @@ impl<'a> Number<'a> {
         let size = value.abs();
         let is_integer = self.fraction.is_none() && !self.has_exponent;
         if is_integer {
-            return self.whole.parse().is_ok_and(|whole: u64| whole <= INTEGER_MAX);
+            // No integer up to there is written otherwise, and none beyond it is shorter.
+            return size <= INTEGER_MAX && form.trim_start_matches('-').as_bytes() == self.whole;
         }
         let digits = significant(self.text);
-        let is_safe = (f64::MIN_POSITIVE..9_007_199_254_740_992.0).contains(&size)
-            && digits.clone().nth(DIGITS_MAX).is_none();
+        let is_safe =
+            (f64::MIN_POSITIVE..INTEGER_MAX).contains(&size) && digits.clone().nth(DIGITS_MAX).is_none();
         // Where doubles are further apart than the digits that were written, the shortest form must be what was
         // written. An infinity has no digits, and a zero that was none has none either.
-        is_safe || size.is_finite() && digits.eq(significant(form))
+        is_safe || size.is_finite() && digits.eq(significant(form.as_bytes()))
     }
 }
 
 /// The digits that a text begins with, one at least, and what comes after them.
-fn digits(text: &str) -> Option<(&str, &str)> {
-    let count = text.bytes().take_while(u8::is_ascii_digit).count();
+fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     text.split_at_checked(count).filter(|(digits, _)| !digits.is_empty())
 }
 
 /// The digits that make up the value: without sign, point and exponent, and without zeros at the ends.
-fn significant(text: &str) -> impl Iterator<Item = u8> + Clone {
-    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    let is_zero_or_point = |c: char| !matches!(c, '1'..='9');
-    let trimmed = mantissa.trim_matches(is_zero_or_point);
-    trimmed.bytes().filter(u8::is_ascii_digit)
+fn significant(text: &[u8]) -> impl Iterator<Item = u8> + Clone {
+    let mantissa = text.split(|byte| matches!(byte, b'e' | b'E')).next().unwrap_or_default();
+    let counts = |byte: &u8| matches!(byte, b'1'..=b'9');
+    let from = mantissa.iter().position(counts).unwrap_or_default();
+    let to = mantissa.iter().rposition(counts).map_or(from, |last| last.saturating_add(1));
+    let trimmed = mantissa.get(from..to).unwrap_or_default();
+    trimmed.iter().copied().filter(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
@@ -116,8 +120,8 @@ mod tests {
 
     fn canonical(text: &str) -> Option<String> {
         let mut written = Vec::new();
-        let rest = number(text, &mut written, false)?;
-        assert_eq!(rest, "");
+        let rest = number(text.as_bytes(), &mut written, false)?;
+        assert_eq!(rest, b"");
         Some(String::from_utf8(written).unwrap())
     }
 
@@ -174,7 +178,7 @@ mod tests {
             "100000000000000000000",
         ] {
             assert_eq!(canonical(text), None, "{text}");
-            assert!(number(text, &mut Vec::new(), true).is_some(), "{text}");
+            assert!(number(text.as_bytes(), &mut Vec::new(), true).is_some(), "{text}");
         }
     }
 
@@ -183,11 +187,11 @@ mod tests {
         for text in
             ["", "-", "+1", "01", "-01", "1.", ".5", "1e", "1e+", "1.e5", "-.5", "NaN", "Infinity", "٣"]
         {
-            assert!(number(text, &mut Vec::new(), true).is_none(), "{text}");
+            assert!(number(text.as_bytes(), &mut Vec::new(), true).is_none(), "{text}");
         }
         // Where it ends is up to whoever reads on.
-        assert_eq!(number("1x", &mut Vec::new(), false), Some("x"));
-        assert_eq!(number("0x1", &mut Vec::new(), false), Some("x1"));
+        assert_eq!(number(b"1x", &mut Vec::new(), false), Some(&b"x"[..]));
+        assert_eq!(number(b"0x1", &mut Vec::new(), false), Some(&b"x1"[..]));
     }
 
     #[test]
@@ -205,7 +209,7 @@ mod tests {
                 1 => format!("-{whole}.{fraction:0width$}"),
                 _ => format!("{whole}.{fraction:0width$}"),
             };
-            let (read, _) = Number::read(&text).unwrap();
+            let (read, _) = Number::read(text.as_bytes()).unwrap();
             if read.is_canonical() {
                 short += 1;
                 let value: f64 = text.parse().unwrap();

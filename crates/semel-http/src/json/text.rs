@@ -4,43 +4,48 @@ use std::iter;
 
 /// Reads the string that `rest` begins with, appends it in its canonical form, quotes included, and returns what
 /// comes after it. `is_left_out`: half of a surrogate pair does not matter.
-pub(super) fn string<'a>(rest: &'a str, written: &mut Vec<u8>, is_left_out: bool) -> Option<&'a str> {
-    let mut rest = rest.strip_prefix('"')?;
+pub(super) fn string<'a>(rest: &'a [u8], written: &mut Vec<u8>, is_left_out: bool) -> Option<&'a [u8]> {
+    let mut rest = rest.strip_prefix(b"\"")?;
     written.push(b'"');
     loop {
-        let plain = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')?;
+        let plain = rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\')?;
         let (run, special) = rest.split_at_checked(plain)?;
-        written.extend_from_slice(run.as_bytes());
-        if let Some(after) = special.strip_prefix('"') {
-            written.push(b'"');
-            return Some(after);
+        written.extend_from_slice(run);
+        // A control character has to be escaped in JSON, so it is neither of these.
+        match special.split_first()? {
+            (b'"', after) => {
+                written.push(b'"');
+                return Some(after);
+            }
+            (b'\\', escaped) => {
+                let (character, after) = escape(escaped, is_left_out)?;
+                push(character, written);
+                rest = after;
+            }
+            _ => return None,
         }
-        // A control character has to be escaped in JSON, so only a backslash is left.
-        let (character, after) = escape(special.strip_prefix('\\')?, is_left_out)?;
-        push(character, written);
-        rest = after;
     }
 }
 
 /// What an escape means, and what comes after it.
-fn escape(rest: &str, is_left_out: bool) -> Option<(char, &str)> {
-    let mut characters = rest.chars();
-    let character = match characters.next()? {
-        plain @ ('"' | '\\' | '/') => plain,
-        'b' => '\u{8}',
-        'f' => '\u{c}',
-        'n' => '\n',
-        'r' => '\r',
-        't' => '\t',
-        'u' => return unicode(characters.as_str(), is_left_out),
+fn escape(rest: &[u8], is_left_out: bool) -> Option<(char, &[u8])> {
+    let (first, after) = rest.split_first()?;
+    let character = match first {
+        plain @ (b'"' | b'\\' | b'/') => char::from(*plain),
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return unicode(after, is_left_out),
         _ => return None,
     };
-    Some((character, characters.as_str()))
+    Some((character, after))
 }
 
-fn unicode(rest: &str, is_left_out: bool) -> Option<(char, &str)> {
+fn unicode(rest: &[u8], is_left_out: bool) -> Option<(char, &[u8])> {
     let (unit, after) = four_digits(rest)?;
-    let low = || four_digits(after.strip_prefix("\\u")?).filter(|(low, _)| matches!(low, 0xDC00..=0xDFFF));
+    let low = || four_digits(after.strip_prefix(b"\\u")?).filter(|(low, _)| matches!(low, 0xDC00..=0xDFFF));
     match (unit, is_left_out) {
         (0xD800..=0xDBFF, _) if let Some((low, after)) = low() => {
             let character = char::decode_utf16([unit, low]).next()?.ok()?;
@@ -52,13 +57,13 @@ fn unicode(rest: &str, is_left_out: bool) -> Option<(char, &str)> {
     }
 }
 
-fn four_digits(rest: &str) -> Option<(u16, &str)> {
-    let (digits, after) = rest.split_at_checked(4)?;
-    // `from_str_radix` would take a sign.
-    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    Some((u16::from_str_radix(digits, 16).ok()?, after))
+fn four_digits(rest: &[u8]) -> Option<(u16, &[u8])> {
+    let (digits, after) = rest.split_first_chunk::<4>()?;
+    let unit = digits.iter().try_fold(0_u16, |unit, digit| {
+        let digit = char::from(*digit).to_digit(16)?;
+        Some(unit << 4 | u16::try_from(digit).ok()?)
+    })?;
+    Some((unit, after))
 }
 
 /// Appends a character as RFC 8785 wants it: short escapes where there are any, lower-case digits where not.
@@ -89,11 +94,12 @@ pub(super) fn characters(inside: &str) -> impl Iterator<Item = char> {
     iter::from_fn(move || {
         let mut characters = rest.chars();
         let first = characters.next()?;
-        let (character, after) = match first {
-            '\\' => escape(characters.as_str(), false)?,
-            _ => (first, characters.as_str()),
-        };
-        rest = after;
+        rest = characters.as_str();
+        if first != '\\' {
+            return Some(first);
+        }
+        let (character, after) = escape(rest.as_bytes(), false)?;
+        rest = rest.get(rest.len().checked_sub(after.len())?..)?;
         Some(character)
     })
 }
@@ -104,8 +110,8 @@ mod tests {
 
     fn canonical(text: &str) -> Option<(String, &str)> {
         let mut written = Vec::new();
-        let rest = string(text, &mut written, false)?;
-        Some((String::from_utf8(written).unwrap(), rest))
+        let rest = string(text.as_bytes(), &mut written, false)?;
+        Some((String::from_utf8(written).unwrap(), str::from_utf8(rest).unwrap()))
     }
 
     #[test]
@@ -154,7 +160,7 @@ mod tests {
             r#""\ude00\ud83d""#,
         ] {
             assert_eq!(canonical(text), None, "{text}");
-            assert!(string(text, &mut Vec::new(), true).is_some(), "{text}");
+            assert!(string(text.as_bytes(), &mut Vec::new(), true).is_some(), "{text}");
         }
     }
 }

@@ -92,3 +92,17 @@ async fn bodies_beyond_the_room_for_them_are_refused_and_the_room_comes_back() {
         assert_eq!(send(&app, charge(&format!("k{n}"), "1234567")).await.status, 201);
     }
 }
+
+#[tokio::test]
+async fn a_response_that_there_is_no_room_for_passes_and_is_known_to_have_been_there() {
+    for known in [true, false] {
+        let world = World::new();
+        let layer = world.layer(Settings { held_bytes_max: 5, ..Settings::default() });
+        let app = world.app(&layer, move |_| async move {
+            if known { answer(201, "abcdef") } else { Response::new(parts(vec![data("abc"), data("def")])) }
+        });
+        assert_eq!(&*send(&app, charge("k", "{}")).await.body, b"abcdef");
+        let retry = send(&app, charge("k", "{}")).await;
+        assert_eq!((retry.status, retry.code().as_str(), world.calls()), (409, "outcome_not_kept", 1));
+    }
+}

@@ -9,6 +9,9 @@
 mod bodies;
 mod extractor;
 mod leaving;
+mod meaning;
 mod outages;
+mod sameness;
 mod settling;
+mod vectors;
 mod world;

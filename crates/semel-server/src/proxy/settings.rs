@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
+use ipnet::IpNet;
 use semel_http::{Principal, Settings};
 
 use crate::store::Address;
@@ -28,6 +29,8 @@ pub struct ProxySettings {
     pub upstream_authorities: Option<PathBuf>,
     /// Which version of HTTP the upstream speaks.
     pub upstream_version: UpstreamVersion,
+    /// Proxies in front of this one: what they say in `X-Forwarded-…` is passed on, and what others say is replaced.
+    pub trusted_proxies: Vec<IpNet>,
     /// Where health and metrics are; `None` for nowhere.
     pub admin: Option<SocketAddr>,
     /// What is written of each request.
@@ -101,6 +104,8 @@ pub struct Timeouts {
     pub connect: Duration,
     /// For the head of the upstream's response.
     pub response: Duration,
+    /// Between two parts of what goes over an upgraded connection (a websocket, say), in either direction.
+    pub upgraded_idle: Duration,
     /// How long an idle connection to the upstream is kept.
     pub upstream_idle: Duration,
     /// For the store to answer a claim.
@@ -113,7 +118,8 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             connections_max: 16_384,
-            connections_per_peer_max: 16_384,
+            // Half of all: one peer, however many slow connections it opens, leaves room for others.
+            connections_per_peer_max: 8_192,
             in_flight_max: 4_096,
             held_bytes_max: 256 << 20,
             head_bytes_max: 64 << 10,
@@ -130,7 +136,8 @@ impl Default for Timeouts {
             head: Duration::from_secs(30),
             body_idle: Duration::from_secs(30),
             connect: Duration::from_secs(5),
-            response: Duration::from_secs(60),
+            response: Duration::from_mins(1),
+            upgraded_idle: Duration::from_mins(5),
             upstream_idle: Duration::from_secs(4),
             store: Duration::from_secs(5),
             drain: Duration::from_secs(30),

@@ -32,6 +32,14 @@ pub enum Address {
 }
 
 impl Address {
+    /// Whether it holds something that must not be shown.
+    pub fn has_password(&self) -> bool {
+        match self {
+            Self::Memory | Self::File(_) => false,
+            Self::Postgres(url) | Self::Redis(url) => url.to_string() != url.with_password(),
+        }
+    }
+
     /// The store. A folder that is missing is made.
     pub async fn open(&self) -> Result<Opened> {
         match self {
@@ -192,5 +200,7 @@ mod tests {
         let address: Address = "postgres://app:s3cret@db/semel".parse().expect("is fine");
         assert_eq!((address.to_string(), format!("{address:?}")).0, "postgres://app:***@db/semel");
         assert!(!format!("{address:?}").contains("s3cret"));
+        assert!(address.has_password());
+        assert!(!"postgres://app@db/semel".parse::<Address>().expect("is fine").has_password());
     }
 }

@@ -28,5 +28,5 @@ mod redis;
 mod url;
 
 pub use address::{Address, DEFAULT};
-pub use opened::{Migrated, Opened};
+pub use opened::{Migrated, Opened, WakeUps};
 pub use url::Url;

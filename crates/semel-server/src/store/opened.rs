@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use semel::Result;
 use semel::store::{Finding, Store};
+use semel::{Result, Semel};
 use semel_file::FileStore;
 use semel_postgres::PostgresStore;
 use semel_redis::RedisStore;
@@ -24,6 +24,11 @@ pub(super) enum Concrete {
     File(PathBuf, Arc<FileStore>),
     Postgres(PostgresStore),
     Redis(RedisStore),
+}
+
+/// Wake-ups from other processes, until it is dropped.
+pub struct WakeUps {
+    _postgres: semel_postgres::WakeUps,
 }
 
 /// What a migration did.
@@ -69,6 +74,15 @@ impl Opened {
             Concrete::File(folder, _) => file::check(folder),
             Concrete::Postgres(store) => store.check().await,
             Concrete::Redis(store) => store.check().await,
+        }
+    }
+
+    /// Wakes those who wait in this engine as soon as another process settles their record, for as long as the answer is
+    /// held; `None` for a store that cannot, where they look by themselves.
+    pub fn wake_ups(&self, semel: &Semel) -> Option<WakeUps> {
+        match &self.concrete {
+            Concrete::Memory | Concrete::File(..) | Concrete::Redis(_) => None,
+            Concrete::Postgres(store) => Some(WakeUps { _postgres: store.wake_ups(semel) }),
         }
     }
 

@@ -1,0 +1,142 @@
+//! What both sides counted, beside each other, and whether it is as it should be.
+
+use super::bank::Books;
+use super::customer::Tally;
+use crate::terminal::number::{counted, grouped};
+use crate::terminal::table::{Cell, Column, Table};
+use crate::terminal::{out, style};
+
+/// How wide the names of runs are in a verdict.
+const WIDTH: usize = 14;
+
+/// One run, as clients and the API counted it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    pub(super) clients: Tally,
+    pub(super) api: Books,
+}
+
+impl Run {
+    /// Whether every payment was charged exactly once.
+    pub(super) fn is_exact(&self) -> bool {
+        self.api.charges() == self.clients.wanted && self.api.charged_again() == 0
+    }
+}
+
+/// What is counted, by whom, and how to find it in a run.
+type Row = (&'static str, &'static str, fn(&Run) -> u64);
+
+const ROWS: [Row; 18] = [
+    ("clients", "payments wanted", |run| run.clients.wanted),
+    ("", "requests sent for them", |run| run.clients.sent),
+    ("", "of which retries", |run| run.clients.retried),
+    ("", "hung up while it ran", |run| run.clients.hung_up),
+    ("", "lost the answer", |run| run.clients.lost),
+    ("", "were hung up on", |run| run.clients.dropped),
+    ("", "told 5xx", |run| run.clients.failed),
+    ("", "told that it still runs (409)", |run| run.clients.told_to_wait),
+    ("", "answered by a run (201)", |run| run.clients.paid),
+    ("", "answered by a replay (201)", |run| run.clients.replayed),
+    ("", "told that a person must look (409)", |run| run.clients.held),
+    ("", "reused the key for another amount", |run| run.clients.reused),
+    ("", "and were refused (422)", |run| run.clients.refused),
+    ("the API", "requests seen", |run| run.api.requests()),
+    ("", "answered 503, nothing charged", |run| run.api.overworked),
+    ("", "charged, and hung up", |run| run.api.hung_up),
+    ("", "charges made", |run| run.api.charges()),
+    ("", "payments charged more than once", |run| run.api.charged_again()),
+];
+
+/// The two runs in numbers.
+pub(super) fn table(without: &Run, with: &Run) -> String {
+    let mut table = Table::new(vec![
+        Column::whole("counted by"),
+        Column::whole(""),
+        Column::number("without semel"),
+        Column::number("with semel"),
+    ]);
+    for (side, what, of) in ROWS {
+        let side = Cell::styled(side, style::quiet());
+        table.row(vec![side, Cell::new(what), number(of(without)), number(of(with))]);
+    }
+    table.lines(out::width()).join("\n")
+}
+
+fn number(number: u64) -> Cell {
+    if number == 0 { Cell::styled("-", style::quiet()) } else { Cell::new(&grouped(number)) }
+}
+
+/// What a run came to, in one line.
+pub(super) fn verdict(name: &str, run: &Run) -> String {
+    let (wanted, charges) = (run.clients.wanted, run.api.charges());
+    let what = format!("{}, charged {}", counted(wanted, "payment"), counted(charges, "time"));
+    if run.is_exact() {
+        return format!("{} {:<WIDTH$} {what}", style::fine().apply_to("✓"), format!("{name}:"));
+    }
+    let more = charges.saturating_sub(wanted);
+    let less = wanted.saturating_sub(charges);
+    let off = match (more, less) {
+        (0, 0) => format!(", and {} of them more than once", grouped(run.api.charged_again())),
+        (0, _) => format!(", {} too few", grouped(less)),
+        _ => format!(", {} too many", grouped(more)),
+    };
+    let mark = style::wrong().apply_to("✗");
+    format!("{mark} {:<WIDTH$} {what}{}", format!("{name}:"), style::wrong().apply_to(off))
+}
+
+/// What needs a word of explanation.
+pub(super) fn remark(with: &Run) -> Option<String> {
+    let held = with.clients.held;
+    (held > 0).then(|| {
+        let what = counted(held, "payment");
+        format!(
+            "The API hung up on {what} after it was asked to charge. Nobody can know whether it did, so semel does not ask it\n\
+             again: the key is held until a person has looked (`semel keys list --state held`, `semel keys resolve`)."
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(wanted: u64, charged: &[(&str, u64)]) -> Run {
+        let clients = Tally { wanted, sent: wanted, ..Tally::default() };
+        Run { clients, api: Books::of(charged) }
+    }
+
+    #[test]
+    fn only_a_charge_for_every_payment_and_none_twice_is_as_it_should_be() {
+        assert!(run(2, &[("p-1", 1), ("p-2", 1)]).is_exact());
+        assert!(!run(2, &[("p-1", 2)]).is_exact(), "the numbers agree, and a payment was charged twice");
+        assert!(!run(2, &[("p-1", 1)]).is_exact());
+        assert!(!run(1, &[("p-1", 1), ("p-2", 1)]).is_exact());
+    }
+
+    #[test]
+    fn a_verdict_says_by_how_much_it_is_off() {
+        let said = |run: Run| verdict("with semel", &run);
+        assert!(said(run(1, &[("p-1", 1)])).contains("✓ with semel:    1 payment, charged 1 time"));
+        assert!(said(run(1, &[("p-1", 3)])).contains("2 too many"));
+        assert!(said(run(3, &[("p-1", 1)])).contains("2 too few"));
+        assert!(said(run(2, &[("p-1", 2)])).contains("1 of them more than once"));
+    }
+
+    #[test]
+    fn every_number_is_shown_where_it_was_counted() {
+        let table = table(&run(7, &[("p-1", 1_234)]), &run(7, &[]));
+        assert!(
+            table.lines().any(|line| line.contains("charges made") && line.ends_with("1,234           -")),
+            "{table}"
+        );
+        assert_eq!(table.lines().count(), ROWS.len() + 1);
+    }
+
+    #[test]
+    fn a_person_is_only_asked_for_what_is_held() {
+        assert_eq!(remark(&run(1, &[])), None);
+        let mut held = run(1, &[]);
+        held.clients.held = 2;
+        assert!(remark(&held).is_some_and(|remark| remark.contains("2 payments")));
+    }
+}

@@ -1,0 +1,22 @@
+//! The service behind the proxy: connections to it, and what comes back.
+//!
+//! - [`dial`]: a new connection. [`link`]: one of HTTP/1.1, and one exchange on it. [`pool`]: those that are idle.
+//! - [`multiplexed`]: the one connection of HTTP/2.
+//! - [`outgoing`]: a request's body on its way. [`patience`]: how long its answer may take. [`body`]: what comes back.
+//! - [`send`]: a request goes out once, and what is known of it afterwards.
+//!
+//! A connection of HTTP/1.1 has no task of its own: whoever waits for its answer drives it. That saves two wake-ups a
+//! request, and makes it certain whether a request has left: nothing is written unless the exchange is polled.
+
+mod body;
+mod dial;
+mod link;
+mod multiplexed;
+mod outgoing;
+mod patience;
+mod pool;
+mod send;
+
+pub use body::UpstreamBody;
+pub(super) use outgoing::Sent;
+pub(super) use send::{Failure, Upstream};

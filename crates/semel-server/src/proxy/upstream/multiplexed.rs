@@ -1,0 +1,81 @@
+//! The connection of HTTP/2 to the upstream, which all requests share.
+
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use http::Request;
+use hyper::client::conn::http2::{Builder, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::sync::Mutex;
+
+use super::Sent;
+use super::dial::Dial;
+use super::link::Exchanged;
+use super::patience::Patience;
+
+/// How often an upstream that says nothing is asked whether it is there, while requests wait for it.
+const PING_EVERY: Duration = Duration::from_secs(10);
+/// How long it may take to say so.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The connection of HTTP/2 to the upstream.
+#[derive(Default)]
+pub(super) struct Multiplexed {
+    // Held while connecting, so that a thousand requests make one connection.
+    sender: Mutex<Option<SendRequest<Sent>>>,
+}
+
+impl Multiplexed {
+    /// The connection that there is, or a new one.
+    pub(super) async fn connected(&self, dial: &Dial) -> io::Result<SendRequest<Sent>> {
+        let mut sender = self.sender.lock().await;
+        if let Some(sender) = sender.as_ref().filter(|sender| !sender.is_closed()) {
+            return Ok(sender.clone());
+        }
+        let fresh = connect(dial).await?;
+        *sender = Some(fresh.clone());
+        Ok(fresh)
+    }
+}
+
+async fn connect(dial: &Dial) -> io::Result<SendRequest<Sent>> {
+    let dialled = dial.dial().await?;
+    metrics::counter!("semel_http_upstream_connects_total").increment(1);
+    let (sender, connection) = Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .adaptive_window(true)
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_TIMEOUT)
+        .handshake(TokioIo::new(dialled.wire))
+        .await
+        .map_err(io::Error::other)?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "semel: the upstream's connection ended");
+        }
+    });
+    Ok(sender)
+}
+
+/// Sends a request and waits for the head of its answer.
+pub(super) async fn exchange(
+    sender: &mut SendRequest<Sent>,
+    request: Request<Sent>,
+    patience: Patience,
+) -> Exchanged {
+    let mut patience = pin!(patience);
+    let answer = sender.try_send_request(request);
+    let over = std::future::poll_fn(|cx| patience.as_mut().poll_over(cx));
+    tokio::select! {
+        biased;
+        answer = answer => match answer {
+            Ok(response) => Exchanged::Answered(response),
+            Err(mut error) => match error.take_message() {
+                Some(request) => Exchanged::NeverLeft(Box::new(request)),
+                None => Exchanged::Lost(error.into_error()),
+            },
+        },
+        () = over => Exchanged::TooSlow,
+    }
+}

@@ -1,0 +1,142 @@
+//! An upstream that cannot be reached, hangs up, or does not answer: what never left is told from what nobody knows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::client::Client;
+use crate::proxied::{settings, start};
+use crate::service::Service;
+
+const PLAIN: &str = "POST /charges HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi";
+const KEYED: &str = "POST /charges HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer t\r\nIdempotency-Key: k\r\n\
+                     Content-Length: 2\r\n\r\nhi";
+
+#[tokio::test]
+async fn a_request_that_never_left_is_a_502_and_its_key_is_free_again() {
+    let gone = Service::mirror().await;
+    let address = gone.address;
+    drop(gone);
+    let proxy = start(settings(address)).await;
+    for request in [PLAIN, KEYED, KEYED] {
+        // A second time with the same key is not told that the first still runs.
+        let answer = Client::connect(proxy.listening()).await.ask(request).await;
+        assert_eq!(answer.status, 502, "{}", answer.text());
+        assert!(answer.text().contains("\"code\":\"upstream_unreachable\""), "{}", answer.text());
+        assert!(answer.header("retry-after").is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_was_sent_and_lost_is_a_504_and_its_key_stays_taken() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let service = Service::scripted(move |mut line| {
+        let counted = Arc::clone(&counted);
+        async move {
+            line.head().await;
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+    })
+    .await;
+    let proxy = start(settings(service.address)).await;
+    for request in [PLAIN, KEYED] {
+        let answer = Client::connect(proxy.listening()).await.ask(request).await;
+        assert_eq!(answer.status, 504, "{}", answer.text());
+        assert!(answer.text().contains("\"code\":\"outcome_unknown\""), "{}", answer.text());
+    }
+    let answer = Client::connect(proxy.listening()).await.ask(KEYED).await;
+    assert_eq!(answer.status, 409, "{}", answer.text());
+    assert!(answer.text().contains("\"code\":\"in_flight\""), "{}", answer.text());
+    assert_eq!(asked.load(Ordering::SeqCst), 2, "nothing was sent twice");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_in_time_is_unknown() {
+    let service = Service::scripted(|mut line| async move {
+        line.head().await;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut settings = settings(service.address);
+    settings.timeouts.response = Duration::from_millis(100);
+    let proxy = start(settings).await;
+    for (request, status) in [(PLAIN, 504), (KEYED, 504), (KEYED, 409)] {
+        let answer = Client::connect(proxy.listening()).await.ask(request).await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
+    assert_eq!(service.connections(), 2);
+}
+
+#[tokio::test]
+async fn an_upstream_that_closes_idle_connections_at_once_costs_no_request() {
+    let service = Service::scripted(|mut line| async move {
+        line.head().await;
+        line.bytes(2).await;
+        // It does not say that it will close.
+        line.write("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok").await;
+    })
+    .await;
+    let proxy = start(settings(service.address)).await;
+    let mut client = Client::connect(proxy.listening()).await;
+    for n in 0..50 {
+        let keyed = KEYED.replace("Key: k", &format!("Key: k{n}"));
+        for request in [PLAIN, &keyed] {
+            let answer = client.ask(request).await;
+            assert_eq!(answer.status, 201, "{n}: {}", answer.text());
+            // The line is closed by now, as the upstream's end of it was dropped before this could be read; but the
+            // notice of it may still be on its way through the kernel.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_kept_response_that_breaks_off_is_unknown_and_not_kept() {
+    let service = Service::scripted(|mut line| async move {
+        line.head().await;
+        line.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this").await;
+    })
+    .await;
+    let proxy = start(settings(service.address)).await;
+    let answer = Client::connect(proxy.listening()).await.ask(KEYED).await;
+    assert_eq!(answer.status, 504, "{}", answer.text());
+    let answer = Client::connect(proxy.listening()).await.ask(KEYED).await;
+    assert_eq!(answer.status, 409, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_given_up_and_said_so() {
+    let service = Service::scripted(|mut line| async move {
+        line.head().await;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut settings = settings(service.address);
+    settings.timeouts.body_idle = Duration::from_millis(100);
+    let proxy = start(settings).await;
+    for key in ["", "Authorization: t\r\nIdempotency-Key: k\r\n"] {
+        let request = format!("POST / HTTP/1.1\r\nHost: a\r\n{key}Content-Length: 10\r\n\r\nhalf");
+        let mut client = Client::connect(proxy.listening()).await;
+        let answer = client.ask(&request).await;
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert!(answer.text().contains("\"code\":\"body_incomplete\""), "{}", answer.text());
+        assert!(client.has_ended().await);
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_stalls_is_cut_off() {
+    let service = Service::scripted(|mut line| async move {
+        line.head().await;
+        line.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf").await;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut settings = settings(service.address);
+    settings.timeouts.body_idle = Duration::from_millis(100);
+    let proxy = start(settings).await;
+    let mut client = Client::connect(proxy.listening()).await;
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(client.answer(true).await, None);
+}
