@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::file::{Task, Who};
+use crate::http::Layered;
 
 /// Side-by-side measurements of semel and of what projects write themselves.
 #[derive(Debug, Parser)]
@@ -40,6 +41,15 @@ pub(crate) enum Command {
     ///
     /// In the same manner as for PostgreSQL, on two servers; it takes up to four minutes.
     Redis(ServerSettings),
+    /// The layer around a handler and the proxy before it, beside the bare handler, other layers, and nginx
+    ///
+    /// Every window has processes of its own: a handler, what is around or before it, and clients on one thread here; rounds
+    /// are interleaved, and the median counts. Every answer is checked, and how often the handler ran. All of it takes
+    /// about four minutes.
+    Http(HttpSettings),
+    /// A handler behind a layer, in a process of its own
+    #[command(hide = true)]
+    HttpServe(HttpServeAsk),
     /// One contestant's bytes a record, in a process of its own
     #[command(hide = true)]
     Footprint(FootprintAsk),
@@ -117,6 +127,67 @@ impl FileSettings {
     pub(crate) fn has(&self, part: Part) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
+}
+
+/// How the measurement over HTTP is to be.
+#[derive(Clone, Debug, Serialize, clap::Args)]
+pub(crate) struct HttpSettings {
+    /// How many rounds; the median of them counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=50))]
+    pub(crate) rounds: u64,
+    /// How many milliseconds a window has
+    #[arg(long, value_name = "MS", default_value_t = 1_500, value_parser = clap::value_parser!(u64).range(10..))]
+    pub(crate) window_ms: u64,
+    /// Measure this part only; may be given more than once, and then nothing is written unless --results says where
+    #[arg(long, value_name = "PART")]
+    pub(crate) only: Vec<HttpPart>,
+    /// Measure lines that contain this only, such as `semel, memory store, new keys`, and whom they are compared with
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) line: Option<String>,
+    /// The program whose proxy is measured; that of a release build of the main workspace unless said
+    #[arg(long, value_name = "PROGRAM")]
+    #[serde(skip)]
+    pub(crate) semel: Option<PathBuf>,
+    /// Where stores and configurations are, and removed at the end: on a disk; bench/target unless said
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip)]
+    pub(crate) folder: Option<PathBuf>,
+    /// Where the table, the chart and the JSON are written; bench/results of this workspace unless said
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip)]
+    pub(crate) results: Option<PathBuf>,
+}
+
+impl HttpSettings {
+    /// Whether everything is to be measured.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.only.is_empty() && self.line.is_none()
+    }
+
+    /// The parts that are to be measured.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = HttpPart> {
+        let is_wanted = |part: &HttpPart| self.only.is_empty() || self.only.contains(part);
+        [HttpPart::Layer, HttpPart::Proxy].into_iter().filter(is_wanted)
+    }
+}
+
+/// A part of the measurement over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum HttpPart {
+    /// The handler alone, and behind layers
+    Layer,
+    /// Proxies before the handler
+    Proxy,
+}
+
+/// What is to be served.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HttpServeAsk {
+    /// What is around the handler
+    pub(crate) layered: Layered,
+    /// The folder or the URL of its store, if it has one
+    pub(crate) place: Option<String>,
 }
 
 /// A part of the measurement of the durable store.

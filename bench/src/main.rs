@@ -9,6 +9,7 @@
 //! - [`memory`]: the measurement of the memory store: rates, bytes a record, latency at the bound, and the bars.
 //! - [`file`]: that of the durable store: rates, opening, memory, removal, growth, disk, and the bars.
 //! - [`servers`]: those of the stores on PostgreSQL and Redis: rates, processor time, and the bars.
+//! - [`http`]: that of the layer and the proxy: rates, latency, processor time, and the bars.
 //! - [`report`]: what all need to show numbers as a table, a chart and JSON.
 //! - [`runtime`]: where callers are. [`stopwatch`]: real time and processor time.
 //! - [`mod@window`]: many callers for a while.
@@ -19,6 +20,7 @@ mod contestants;
 mod counting;
 mod databases;
 mod file;
+mod http;
 mod inputs;
 mod memory;
 mod report;
@@ -40,6 +42,8 @@ fn main() -> ExitCode {
         Command::File(settings) => file::run(&settings),
         Command::Postgres(settings) => servers::run_postgres(&settings),
         Command::Redis(settings) => servers::run_redis(&settings),
+        Command::Http(settings) => http::run(&settings),
+        Command::HttpServe(ask) => http::run_server(&ask),
         Command::FileTask(ask) => file::run_task(&ask),
         Command::Footprint(ask) => memory::footprint_of_this_process(&ask),
     };

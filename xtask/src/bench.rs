@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::needs;
 use crate::run::cargo;
 
 /// Measure against what projects write themselves, on this machine.
@@ -25,6 +26,8 @@ enum What {
     Postgres(Rest),
     /// The store on Redis, beside SET NX, GET and SET.
     Redis(Rest),
+    /// The layer and the proxy, beside a bare handler, other layers, and nginx.
+    Http(Rest),
 }
 
 #[derive(Debug, clap::Args)]
@@ -40,7 +43,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         What::File(rest) => ("file", rest),
         What::Postgres(rest) => ("postgres", rest),
         What::Redis(rest) => ("redis", rest),
+        What::Http(rest) => ("http", rest),
     };
+    if what == "http" {
+        needs::for_http()?;
+        // The proxy is measured as the program that people run.
+        cargo(["build", "--release", "--package", "semel-cli"]).show()?;
+    }
     let line = ["run", "--release", "--manifest-path", "bench/Cargo.toml", "--", what];
     // SQLite finds out by itself only when its own build asks the system; as most packages have it, it calls
     // fdatasync, and without this fsync, which is slower.

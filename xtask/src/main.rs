@@ -43,7 +43,8 @@ use clap::{Parser, Subcommand};
                   cargo xtask crash redis 200   kill Redis under load; crash cluster: what a failover loses\n  \
                   cargo xtask bench memory      measure against a plain map, on this machine\n  \
                   cargo xtask bench file        the durable store against embedded databases, on this disk\n  \
-                  cargo xtask bench postgres    PostgreSQL and redis, beside what is written per call"
+                  cargo xtask bench postgres    PostgreSQL and redis, beside what is written per call\n  \
+                  cargo xtask bench http        the layer and the proxy, beside others and nginx"
 )]
 struct Cli {
     #[command(subcommand)]

@@ -44,6 +44,12 @@ const FOR_POWER_CUTS: &[Need] = &[
     Need { look: Look::Version("unshare", "--version"), package: "util-linux" },
 ];
 
+/// What the layer and the proxy are measured beside.
+const FOR_HTTP: &[Need] = &[
+    Need { look: Look::Ask(semel_servers::Redis::is_installed), package: "redis-server" },
+    Need { look: Look::Version("nginx", "-v"), package: "nginx-light" },
+];
+
 /// Gets what the tests start and this machine lacks.
 pub(crate) fn for_tests() -> Result<()> {
     get("the tests", FOR_TESTS)
@@ -52,6 +58,11 @@ pub(crate) fn for_tests() -> Result<()> {
 /// Gets what power cuts are made of and this machine lacks.
 pub(crate) fn for_power_cuts() -> Result<()> {
     get("power cuts", FOR_POWER_CUTS)
+}
+
+/// Gets what the layer and the proxy are measured beside and this machine lacks.
+pub(crate) fn for_http() -> Result<()> {
+    get("measurements over HTTP", FOR_HTTP)
 }
 
 fn get(whom: &str, needs: &[Need]) -> Result<()> {

@@ -9,18 +9,18 @@ use anyhow::{Context, Result};
 use crate::report::workspace;
 
 /// A folder that is removed with everything in it when the run ends.
-pub(super) struct TempFolder(PathBuf);
+pub(crate) struct TempFolder(PathBuf);
 
 impl TempFolder {
     /// A new one under `parent`; under `target` of this workspace unless said.
-    pub(super) fn under(parent: Option<&Path>) -> Result<Self> {
+    pub(crate) fn under(parent: Option<&Path>) -> Result<Self> {
         let parent = parent.map_or_else(|| workspace().join("target"), Path::to_path_buf);
         let path = parent.join(format!("semel-bench-{}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("{} cannot be made", path.display()))?;
         Ok(Self(path.canonicalize()?))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
@@ -31,7 +31,7 @@ impl TempFolder {
     }
 
     /// A folder in it that does not exist yet, or no longer.
-    pub(super) fn fresh(&self, name: &str) -> Result<PathBuf> {
+    pub(crate) fn fresh(&self, name: &str) -> Result<PathBuf> {
         let path = self.0.join(name);
         if path.exists() {
             fs::remove_dir_all(&path).with_context(|| format!("{} cannot be removed", path.display()))?;

@@ -26,5 +26,6 @@ mod tests;
 mod who;
 
 pub(crate) use command::run;
+pub(crate) use folder::TempFolder;
 pub(crate) use task::{Task, run_task};
 pub(crate) use who::Who;

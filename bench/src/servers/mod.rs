@@ -16,4 +16,5 @@ mod results;
 mod rounds;
 
 pub(crate) use postgres::run as run_postgres;
-pub(crate) use redis::run as run_redis;
+pub(crate) use redis::{run as run_redis, version as redis_version};
+pub(crate) use rounds::neighbours_share;

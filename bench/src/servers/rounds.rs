@@ -77,7 +77,7 @@ pub(super) fn measure(
 }
 
 /// How much of the machine others take, from 0 to 1, while nothing here is to be done.
-pub(super) fn neighbours_share() -> f64 {
+pub(crate) fn neighbours_share() -> f64 {
     let before = MachineTime::now();
     sleep(Duration::from_secs(1));
     MachineTime::now().busy_share_since(before)

@@ -3,4 +3,5 @@
 #![cfg(test)]
 
 mod file;
+mod http;
 mod servers;

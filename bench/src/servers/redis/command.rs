@@ -90,7 +90,8 @@ fn count(opened: &[Opened], entries: &[Entry], keys: u64, runtime: &Runtime) -> 
     Ok(counted)
 }
 
-fn version(server: &Redis) -> Result<String> {
+/// Which version this server says it is.
+pub(crate) fn version(server: &Redis) -> Result<String> {
     let info = server.ask(&["INFO", "server"])?.concat();
     let line = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
     Ok(line.context("the server does not say its version")?.trim().to_owned())

@@ -8,4 +8,4 @@ mod per_call;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::run;
+pub(crate) use command::{run, version};

@@ -1,0 +1,73 @@
+//! nginx as it is installed, as a plain reverse proxy: a folder, a configuration and a port of its own.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::process::{Server, free_port};
+
+/// Whether every request is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AccessLog {
+    Off,
+    /// As it is by default: a line for each, buffered by nobody.
+    On,
+}
+
+/// Starts it before the server on port `upstream`.
+pub(super) fn start(upstream: u16, log: AccessLog, folder: &Path) -> Result<Server> {
+    let port = free_port()?;
+    let configuration = folder.join("nginx.conf");
+    let folder_text = folder.to_str().context("the folder's name is text")?;
+    fs::write(&configuration, settings(folder_text, port, upstream, log))?;
+    let configuration = configuration.to_str().context("the folder's name is text")?;
+    Server::of_program(&["nginx", "-p", folder_text, "-c", configuration], port, folder)
+}
+
+/// Which one is installed.
+pub(super) fn version() -> Result<String> {
+    let output =
+        Command::new("nginx").arg("-v").output().context("nginx is not here: install nginx-light")?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "`nginx -v` failed: {said}");
+    Ok(said.trim().trim_start_matches("nginx version: nginx/").to_owned())
+}
+
+/// Connections to clients and to the upstream stay open for as long as a window lasts. Each worker has a queue of its own for
+/// new connections, so that both have about half of them.
+fn settings(folder: &str, port: u16, upstream: u16, log: AccessLog) -> String {
+    let log = match log {
+        AccessLog::Off => "off".to_owned(),
+        AccessLog::On => format!("{folder}/access.log"),
+    };
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let temporary: String = temporary.map(|name| format!("    {name}_temp_path {folder}/{name};\n")).concat();
+    format!(
+        "daemon off;
+worker_processes 2;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log warn;
+events {{ worker_connections 4096; }}
+http {{
+    access_log {log};
+{temporary}    keepalive_timeout 600s;
+    keepalive_requests 1000000000;
+    upstream handler {{
+        server 127.0.0.1:{upstream};
+        keepalive 256;
+        keepalive_requests 1000000000;
+    }}
+    server {{
+        listen 127.0.0.1:{port} reuseport;
+        location / {{
+            proxy_pass http://handler;
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+        }}
+    }}
+}}
+"
+    )
+}
