@@ -145,7 +145,9 @@ async fn whole<B: Body<Data = Bytes>>(inner: &Inner, rules: &Rules, body: B) -> 
         return Ok(Whole::default());
     }
     let body = pin!(body);
-    match read(body, rules.request_bytes_max, inner.lasting.room.share()).await {
+    let reading = read(body, rules.request_bytes_max, inner.lasting.room.share());
+    let Ok(read) = timeout(inner.settings.body_timeout, reading).await else { return Err(body_incomplete()) };
+    match read {
         Read::Whole(whole) => Ok(whole),
         Read::TooLong(_) => Err(Problem::new(
             Code::BodyTooLarge,
@@ -153,12 +155,13 @@ async fn whole<B: Body<Data = Bytes>>(inner: &Inner, rules: &Rules, body: B) -> 
         )
         .closing()),
         Read::NoRoom(_) => Err(overloaded().closing()),
-        Read::Broken(_) => Err(Problem::new(
-            Code::BodyIncomplete,
-            "The body broke off or did not come in time. Nothing ran; send it again.",
-        )
-        .closing()),
+        Read::Broken(_) => Err(body_incomplete()),
     }
+}
+
+fn body_incomplete() -> Problem {
+    let detail = "The body broke off or did not come in time. Nothing ran; send it again.";
+    Problem::new(Code::BodyIncomplete, detail).closing()
 }
 
 /// Reads the rest of a request that is refused, so that its connection can be used on; or says that it cannot.

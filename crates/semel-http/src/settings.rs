@@ -17,6 +17,8 @@ pub struct Settings {
     pub quotas: Option<Quotas>,
     /// How long to wait for the store to answer a claim.
     pub store_timeout: Duration,
+    /// How long the body of a covered request may take to come: until it is whole, it holds room and nothing runs.
+    pub body_timeout: Duration,
     /// How many bytes of bodies may be in memory at once, of covered requests and of the responses to them.
     pub held_bytes_max: usize,
 }
@@ -49,6 +51,7 @@ impl Default for Settings {
             scope: Vec::new(),
             quotas: None,
             store_timeout: Duration::from_secs(5),
+            body_timeout: Duration::from_mins(1),
             held_bytes_max: 256 << 20,
         }
     }

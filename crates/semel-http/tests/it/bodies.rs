@@ -1,13 +1,15 @@
 //! Bodies: of any length, in any number of parts, with trailers.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use http::{HeaderMap, Response};
+use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use semel_http::Settings;
-use tower::BoxError;
+use semel_http::{RequestBody, Settings};
+use tower::{BoxError, Layer, ServiceExt, service_fn};
 
-use crate::world::{Body, World, answer, charge, ruled, send};
+use crate::world::{Body, World, answer, charge, read, ruled, send};
 
 /// A body in parts, whose length nobody knows beforehand.
 fn parts(frames: Vec<Result<Frame<Bytes>, BoxError>>) -> Body {
@@ -80,6 +82,25 @@ async fn a_request_over_the_bound_is_refused_and_nothing_is_claimed() {
     assert_eq!((told.status, told.code().as_str(), world.calls()), (413, "body_too_large", 0));
     assert_eq!(told.headers["connection"], "close");
     assert_eq!(send(&app, charge("k", "1234")).await.status, 201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_only_trickles_is_given_up_in_time_and_nothing_is_claimed() {
+    let world = World::new();
+    let settings = Settings { body_timeout: Duration::from_secs(9), ..Settings::default() };
+    let layer = world.layer(settings);
+    let app = world.app(&layer, |_| async { answer(200, "done") });
+    let never = layer.layer(service_fn(|_: Request<RequestBody<Body>>| async {
+        Err::<Response<Body>, BoxError>("a request without its body was passed on".into())
+    }));
+    let trickle = futures_util::stream::unfold((), |()| async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        Some((data("1"), ()))
+    });
+    let endless = charge("k", "").map(|_| StreamBody::new(trickle).boxed_unsync());
+    let told = read(never.oneshot(endless).await.unwrap()).await;
+    assert_eq!((told.status, told.code().as_str()), (400, "body_incomplete"));
+    assert_eq!(send(&app, charge("k", "{}")).await.status, 200);
 }
 
 #[tokio::test]

@@ -184,6 +184,7 @@ fn timeouts(timeouts: &Timeouts) -> Lines {
     [
         ("handshake", timeouts.handshake),
         ("head", timeouts.head),
+        ("body", timeouts.body),
         ("body_idle", timeouts.body_idle),
         ("connect", timeouts.connect),
         ("response", timeouts.response),

@@ -44,6 +44,7 @@ pub(super) fn timeouts(mut table: Table<'_>) -> Timeouts {
     let mut timeouts = Timeouts::default();
     table.set("handshake", &mut timeouts.handshake, time(span()));
     table.set("head", &mut timeouts.head, time(span()));
+    table.set("body", &mut timeouts.body, time(span()));
     table.set("body_idle", &mut timeouts.body_idle, time(span()));
     table.set("connect", &mut timeouts.connect, time(span()));
     table.set("response", &mut timeouts.response, time(span()));

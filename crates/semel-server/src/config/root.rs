@@ -44,6 +44,7 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         scope: scope_prefix(&mut root),
         quotas: process::quotas(root.table("quotas")),
         store_timeout: timeouts.store,
+        body_timeout: timeouts.body,
         held_bytes_max: bounds.held_bytes_max,
         profile,
         routes,

@@ -182,6 +182,7 @@ impl Proxy {
 fn apply_bounds(settings: &mut ProxySettings) {
     settings.http.held_bytes_max = settings.bounds.held_bytes_max;
     settings.http.store_timeout = settings.timeouts.store;
+    settings.http.body_timeout = settings.timeouts.body;
 }
 
 fn address_of(listener: &TcpListener) -> Result<SocketAddr> {

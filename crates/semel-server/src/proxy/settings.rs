@@ -98,6 +98,8 @@ pub struct Timeouts {
     pub handshake: Duration,
     /// For a request's head, from its first byte, and for the next request on an idle connection.
     pub head: Duration,
+    /// For the whole body of a covered request.
+    pub body: Duration,
     /// Between two parts of a body, in either direction.
     pub body_idle: Duration,
     /// For a connection to the upstream.
@@ -134,6 +136,7 @@ impl Default for Timeouts {
         Self {
             handshake: Duration::from_secs(10),
             head: Duration::from_secs(30),
+            body: Duration::from_mins(1),
             body_idle: Duration::from_secs(30),
             connect: Duration::from_secs(5),
             response: Duration::from_mins(1),

@@ -95,7 +95,7 @@ fn proxy_waits(count: usize) -> Duration {
 
 fn timeouts(count: usize) -> String {
     let seconds = proxy_waits(count).as_secs();
-    format!("[timeouts]\nhead = \"{seconds}s\"\nbody_idle = \"{seconds}s\"\n")
+    format!("[timeouts]\nhead = \"{seconds}s\"\nbody = \"{seconds}s\"\nbody_idle = \"{seconds}s\"\n")
 }
 
 /// Those that dawdle, all at once.

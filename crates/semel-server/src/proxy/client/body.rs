@@ -10,6 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use crate::proxy::idle::Idle;
+use crate::proxy::request::strip_trailers;
 
 /// The body of a client's request.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Body for ClientBody {
         match Pin::new(&mut self.incoming).poll_frame(cx) {
             Poll::Ready(frame) => {
                 self.idle.progressed();
-                Poll::Ready(frame.map(|frame| frame.map_err(BodyError::Broken)))
+                Poll::Ready(frame.map(|frame| frame.map(admitted).map_err(BodyError::Broken)))
             }
             Poll::Pending => {
                 let stalled = self.idle.poll_waited(cx);
@@ -63,6 +64,14 @@ impl Body for ClientBody {
     fn size_hint(&self) -> SizeHint {
         self.incoming.size_hint()
     }
+}
+
+/// The frame, without what a trailer must not say.
+fn admitted(mut frame: Frame<Bytes>) -> Frame<Bytes> {
+    if let Some(trailers) = frame.trailers_mut() {
+        strip_trailers(trailers);
+    }
+    frame
 }
 
 impl fmt::Display for BodyError {

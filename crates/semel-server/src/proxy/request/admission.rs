@@ -1,7 +1,7 @@
 //! What is let in at all, in one form whatever the version of HTTP: origin-form, and one `Host`.
 
 use http::header::{HOST, TRANSFER_ENCODING};
-use http::uri::{PathAndQuery, Scheme};
+use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, Version};
 use http_body::Body;
 
@@ -12,9 +12,9 @@ pub(in crate::proxy) enum Refused {
     Connect,
     /// `TRACE` has no body.
     TraceWithBody,
-    /// The target is neither a path nor, for `OPTIONS`, `*`.
+    /// The target is neither a path in ASCII nor, for `OPTIONS`, `*`.
     Target,
-    /// No `Host`, or several, or another than the target's.
+    /// No `Host`, or several, or none that is one, or another than the target's.
     Host,
     /// A transfer coding other than `chunked` alone.
     Coding,
@@ -32,7 +32,9 @@ impl Refused {
         match self {
             Self::Connect => "CONNECT is not served here",
             Self::TraceWithBody => "a TRACE request must not have a body",
-            Self::Target => "the request's target must be a path; only OPTIONS may say `*`",
+            Self::Target => {
+                "the request's target must be a path, with what is not ASCII percent-encoded; only OPTIONS may say `*`"
+            }
             Self::Host => "a request must name one host, and its target must not name another",
             Self::Coding => "the only transfer coding that is read is `chunked`, once",
         }
@@ -65,7 +67,7 @@ fn one_coding(headers: &HeaderMap) -> Result<(), Refused> {
 fn one_host<B>(request: &mut Request<B>) -> Result<(), Refused> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next();
-    if hosts.next().is_some() {
+    if hosts.next().is_some() || host.is_some_and(|host| !is_host(host)) {
         return Err(Refused::Host);
     }
     let Some(authority) = request.uri().authority() else {
@@ -90,12 +92,30 @@ fn one_host<B>(request: &mut Request<B>) -> Result<(), Refused> {
     }
 }
 
+/// A host with or without a port, and nothing else: what one reader takes for the host, another must not.
+fn is_host(value: &HeaderValue) -> bool {
+    if value.is_empty() {
+        return true;
+    }
+    let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'@' | b',' | b'/' | b'?' | b'#');
+    let Some(authority) =
+        value.as_bytes().iter().all(is_plain).then(|| Authority::try_from(value.as_bytes()))
+    else {
+        return false;
+    };
+    authority.is_ok_and(|authority| {
+        let rest = authority.as_str().strip_prefix(authority.host());
+        rest.is_some_and(|rest| rest.is_empty() || rest == ":" || authority.port_u16().is_some())
+    })
+}
+
 fn origin_form<B>(request: &mut Request<B>) -> Result<(), Refused> {
     let uri = request.uri();
     let path = uri.path();
     let is_path = path.starts_with('/') || (path == "*" && request.method() == Method::OPTIONS);
     let is_http = uri.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
-    if !is_path || !is_http {
+    let is_ascii = uri.path_and_query().is_none_or(|target| target.as_str().is_ascii());
+    if !is_path || !is_http || !is_ascii {
         return Err(Refused::Target);
     }
     if uri.authority().is_some() {
@@ -103,4 +123,21 @@ fn origin_form<B>(request: &mut Request<B>) -> Result<(), Refused> {
         *request.uri_mut() = Uri::from(path);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_one_name_and_perhaps_one_port() {
+        for host in ["", "api.test", "api.test:8080", "127.0.0.1:1", "[::1]", "[::1]:443", "api_1.test:"] {
+            assert!(is_host(&HeaderValue::from_str(host).unwrap()), "{host}");
+        }
+        for host in
+            ["a b", "a,b", "a, b", "u@a", "a/b", "a:1:2", "a:x", "a:99999", "a?b", "a#b", "[::1", "caf\u{e9}"]
+        {
+            assert!(!is_host(&HeaderValue::from_bytes(host.as_bytes()).unwrap()), "{host}");
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! Headers that are between two neighbours only, and never passed on.
 
-use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRANSFER_ENCODING, UPGRADE};
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -21,13 +24,27 @@ pub(in crate::proxy) fn strip_response(headers: &mut HeaderMap) {
     strip(headers);
 }
 
+/// Takes out of a request's trailers what only a head may say: how the message is framed, where it goes, whose it is and
+/// what it must happen once under. The proxy has decided all that from the head; nobody may hear something else later.
+pub(in crate::proxy) fn strip_trailers(trailers: &mut HeaderMap) {
+    strip(trailers);
+    for name in [&AUTHORIZATION, &CONTENT_LENGTH, &COOKIE, &EXPECT, &FORWARDED, &HOST, &TRAILER] {
+        trailers.remove(name);
+    }
+    remove_where(trailers, |name| name.ends_with("idempotency-key") || name.starts_with("x-forwarded-"));
+}
+
 fn strip(headers: &mut HeaderMap) {
     strip_named(headers);
     for name in [&TRANSFER_ENCODING, &UPGRADE, &TE, &KEEP_ALIVE] {
         headers.remove(name);
     }
-    if headers.keys().any(is_for_proxies) {
-        let names: Vec<_> = headers.keys().filter(|name| is_for_proxies(name)).cloned().collect();
+    remove_where(headers, is_for_proxies);
+}
+
+fn remove_where(headers: &mut HeaderMap, is_refused: impl Fn(&str) -> bool) {
+    if headers.keys().any(|name| is_refused(name.as_str())) {
+        let names: Vec<_> = headers.keys().filter(|name| is_refused(name.as_str())).cloned().collect();
         for name in names {
             headers.remove(name);
         }
@@ -35,8 +52,8 @@ fn strip(headers: &mut HeaderMap) {
 }
 
 /// `Proxy-…` is for proxies, and `Proxy` becomes `HTTP_PROXY` in the environment of a careless service.
-fn is_for_proxies(name: &HeaderName) -> bool {
-    name.as_str() == "proxy" || name.as_str().starts_with("proxy-")
+fn is_for_proxies(name: &str) -> bool {
+    name == "proxy" || name.starts_with("proxy-")
 }
 
 /// Takes out `Connection`, and what it names. Names that frame or route a message are not for it to name.

@@ -17,5 +17,5 @@ mod target;
 
 pub(super) use admission::admit;
 pub(super) use forwarded::Forwarded;
-pub(super) use hop_by_hop::{strip_request, strip_response};
+pub(super) use hop_by_hop::{strip_request, strip_response, strip_trailers};
 pub(super) use target::Target;

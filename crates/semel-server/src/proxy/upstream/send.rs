@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use http::header::{HeaderValue, TRANSFER_ENCODING};
 use http::uri::Scheme;
 use http::{Request, Response};
 use http_body::Body;
@@ -122,6 +123,7 @@ impl Upstream {
         pool: &Arc<Pool>,
         mut request: Request<Sent>,
     ) -> Result<Response<UpstreamBody>, Failure> {
+        announce_length(&mut request);
         let progress = request.body().progress();
         for tries in 0_u32.. {
             let idle = if tries < IDLE_TRIES_MAX { pool.take() } else { None };
@@ -192,6 +194,15 @@ impl Upstream {
             }
         }
         Err(Failure::Unreachable(closed_at_once()))
+    }
+}
+
+/// Says how a body of unknown length is sent. Left to itself, the client drops such a body from a method that seldom
+/// has one, and the upstream would see another request than ours.
+fn announce_length(request: &mut Request<Sent>) {
+    let body = request.body();
+    if !body.is_end_stream() && body.size_hint().exact().is_none() {
+        request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
 }
 
