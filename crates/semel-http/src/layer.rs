@@ -1,10 +1,12 @@
 //! The layer: an engine, who its callers are, and what it was told.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use semel::{Key, Result, Semel};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tower_layer::Layer;
 
 use crate::held::Room;
@@ -47,7 +49,9 @@ pub(crate) struct Inner {
 pub(crate) struct Lasting {
     pub(crate) usage: Usage,
     pub(crate) room: Arc<Room>,
-    pub(crate) running: watch::Sender<usize>,
+    /// Written twice for every run, so it is a plain number; those who wait for the last of them are rare.
+    running: AtomicUsize,
+    none_running: Notify,
 }
 
 impl IdempotencyLayer {
@@ -78,9 +82,23 @@ impl IdempotencyLayer {
         Ok(Self { inner: Arc::new(Inner { semel, principal, settings, routes, lasting }) })
     }
 
-    /// How many runs are in flight, those included whose clients have gone. For a server that is about to stop.
-    pub fn running(&self) -> watch::Receiver<usize> {
-        self.inner.lasting.running.subscribe()
+    /// How many runs are in flight, those included whose clients have gone.
+    pub fn running(&self) -> usize {
+        self.inner.lasting.running.load(Ordering::Acquire)
+    }
+
+    /// Waits until no run is in flight. For a server that is about to stop.
+    pub async fn none_running(&self) {
+        let lasting = &self.inner.lasting;
+        loop {
+            // Listening starts before the look: a run that ends in between is heard.
+            let mut told = pin!(lasting.none_running.notified());
+            told.as_mut().enable();
+            if self.running() == 0 {
+                return;
+            }
+            told.await;
+        }
     }
 
     /// The engine.
@@ -99,13 +117,14 @@ impl Lasting {
         Self {
             usage: Usage::default(),
             room: Room::new(settings.held_bytes_max),
-            running: watch::Sender::new(0),
+            running: AtomicUsize::new(0),
+            none_running: Notify::new(),
         }
     }
 
     /// Counts a run until what is returned is dropped.
     pub(crate) fn count_run(self: &Arc<Self>) -> Running {
-        self.running.send_modify(|count| *count = count.saturating_add(1));
+        self.running.fetch_add(1, Ordering::AcqRel);
         Running(Arc::clone(self))
     }
 }
@@ -115,7 +134,9 @@ pub(crate) struct Running(Arc<Lasting>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.running.send_modify(|count| *count = count.saturating_sub(1));
+        if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.none_running.notify_waiters();
+        }
     }
 }
 

@@ -157,15 +157,13 @@ impl Proxy {
 
     /// Takes nothing new, lets what runs finish, and says what came of it.
     pub async fn drain(self) -> Drained {
-        let running = self.front.layer().running();
-        let left = || self.front.in_flight().count().max(*running.borrow());
+        let layer = self.front.layer();
+        let left = || self.front.in_flight().count().max(layer.running());
         let at_first = left();
         self.phase.send_replace(Phase::Draining);
-        let mut settled = running.clone();
         let over = async {
             self.front.in_flight().emptied().await;
-            // An error means that the layer is gone, and its runs with it.
-            let _ = settled.wait_for(|count| *count == 0).await.map(drop);
+            layer.none_running().await;
             // The last answers may still be on their way out.
             self.peers.emptied().await;
         };
@@ -224,7 +222,7 @@ impl Health for Watched {
         #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^52 of anything here")]
         let exact = |count: usize| count as f64;
         metrics::gauge!("semel_http_in_flight").set(exact(self.front.in_flight().count()));
-        metrics::gauge!("semel_http_runs").set(exact(*self.front.layer().running().borrow()));
+        metrics::gauge!("semel_http_runs").set(exact(self.front.layer().running()));
         metrics::gauge!("semel_http_connections").set(exact(self.peers.count()));
     }
 
