@@ -122,7 +122,8 @@ impl Default for Bounds {
             connections_max: 16_384,
             // Half of all: one peer, however many slow connections it opens, leaves room for others.
             connections_per_peer_max: 8_192,
-            in_flight_max: 4_096,
+            // As many as connections: requests whose bodies dawdle must not use up the places of others.
+            in_flight_max: 16_384,
             held_bytes_max: 256 << 20,
             head_bytes_max: 64 << 10,
             streams_max: 128,
