@@ -1,0 +1,3 @@
+//! Streams, on every store and every broker.
+
+mod pipeline;
