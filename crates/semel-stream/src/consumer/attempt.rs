@@ -25,23 +25,14 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) async fn made<W: Work>(self, work: Arc<W>, tools: Arc<Tools>) -> Result<Worked> {
         let worked = match &self.refused {
-            Some(why) => Worked::PutAside { attempts: 0, error: why.clone() },
+            Some(why) => self.put_aside(&tools, why).await?,
             None => work.work(self.task(&tools)).await?,
         };
-        let worked = match worked {
+        let worked = if worked == Worked::Mismatch {
             // Its record is the other payload's receipt: there is none to write for this one.
-            Worked::Mismatch => {
-                let error = "another payload was processed under its key".to_owned();
-                self.put_aside(&tools, &error).await?;
-                Worked::PutAside { attempts: 0, error }
-            }
-            Worked::PutAside { attempts, error } => {
-                if self.refused.is_some() {
-                    self.put_aside(&tools, &error).await?;
-                }
-                Worked::PutAside { attempts, error }
-            }
-            worked => worked,
+            self.put_aside(&tools, "another payload was processed under its key").await?
+        } else {
+            worked
         };
         self.tell(&tools, &worked);
         Ok(worked)
@@ -61,10 +52,13 @@ impl Attempt {
         }
     }
 
-    async fn put_aside(&self, tools: &Tools, error: &str) -> Result<()> {
+    /// Hands an event over that was never tried.
+    async fn put_aside(&self, tools: &Tools, error: &str) -> Result<Worked> {
         let key = (!self.is_unprotected).then(|| (&*self.key).into());
-        let letter = DeadLetter { event: Arc::clone(&self.event), key, attempts: 0, error: error.to_owned() };
-        tools.put_aside(letter).await
+        let error = error.to_owned();
+        let letter = DeadLetter { event: Arc::clone(&self.event), key, attempts: 0, error: error.clone() };
+        tools.put_aside(letter).await?;
+        Ok(Worked::PutAside { attempts: 0, error })
     }
 
     /// Says what happened right when it did: before the loop hears of it.

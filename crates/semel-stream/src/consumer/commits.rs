@@ -97,7 +97,9 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
     }
 
     pub(super) fn acknowledged(&mut self, events: &[Placed]) {
-        events.iter().for_each(|placed| self.tools.saw(&Step::Acknowledged(placed.at())));
+        for placed in events {
+            self.tools.saw(&Step::Acknowledged(placed.at()));
+        }
         if self.streams.are_alone() {
             return;
         }

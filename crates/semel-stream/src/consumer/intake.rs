@@ -28,13 +28,17 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
             Answer::Fetched(Fetched::Deliveries(deliveries)) => self.take_in(deliveries),
             Answer::Fetched(Fetched::Assigned(streams)) => self.assigned(&streams),
             Answer::Fetched(Fetched::Revoked(streams)) => {
-                streams.iter().for_each(|stream| self.streams.drop(stream));
+                for stream in &streams {
+                    self.streams.drop(stream);
+                }
             }
             Answer::Fetched(Fetched::End) => self.source_ended = true,
             Answer::Acknowledged(events) => self.acknowledged(&events),
             Answer::GivenBack(events) => {
                 self.tools.tally.given_back.add(u64::try_from(events.len()).unwrap_or(u64::MAX));
-                events.iter().for_each(|placed| self.tools.saw(&Step::GivenBack(placed.at())));
+                for placed in &events {
+                    self.tools.saw(&Step::GivenBack(placed.at()));
+                }
             }
             Answer::Floor(floor) => self.commit_floor(floor),
             Answer::Lag(lag) => self.tools.tally.lag(lag),

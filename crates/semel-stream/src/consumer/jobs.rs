@@ -81,7 +81,7 @@ pub(super) struct JobId(u64);
 /// All events in hand.
 #[derive(Default)]
 pub(super) struct Jobs {
-    jobs: HashMap<JobId, Job>,
+    by_id: HashMap<JobId, Job>,
     last: u64,
     by_key: HashMap<Arc<str>, JobId>,
     lanes: HashMap<Lane, VecDeque<JobId>>,
@@ -95,7 +95,7 @@ pub(super) struct Jobs {
 impl Jobs {
     /// The job that this delivery is one more of: the same key, and not another payload.
     pub(super) fn twin(&mut self, key: &str, fingerprint: Option<Fingerprint>) -> Option<&mut Job> {
-        let job = self.jobs.get_mut(self.by_key.get(key)?)?;
+        let job = self.by_id.get_mut(self.by_key.get(key)?)?;
         (job.fingerprint == fingerprint).then_some(job)
     }
 
@@ -110,21 +110,21 @@ impl Jobs {
             self.lanes.entry(lane.clone()).or_default().push_back(id);
             self.held_up = self.held_up.saturating_add(usize::from(is_held_up));
         }
-        self.jobs.insert(id, job);
+        self.by_id.insert(id, job);
         id
     }
 
     pub(super) fn get(&self, id: JobId) -> Option<&Job> {
-        self.jobs.get(&id)
+        self.by_id.get(&id)
     }
 
     pub(super) fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
-        self.jobs.get_mut(&id)
+        self.by_id.get_mut(&id)
     }
 
     /// It may run, as far as its own history goes.
     pub(super) fn admit(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(job) = self.by_id.get_mut(&id) else { return };
         let is_first = job.lane.as_ref().is_none_or(|lane| {
             self.lanes.get(lane).and_then(VecDeque::front).is_none_or(|first| *first == id)
         });
@@ -139,9 +139,9 @@ impl Jobs {
         loop {
             let id = self.ready.pop_front()?;
             // Jobs that were taken out while they were ready are passed over.
-            if self.jobs.contains_key(&id) {
+            if self.by_id.contains_key(&id) {
                 self.running = self.running.saturating_add(1);
-                let job = self.jobs.get_mut(&id)?;
+                let job = self.by_id.get_mut(&id)?;
                 job.stage = Stage::Running;
                 return Some((id, job));
             }
@@ -150,7 +150,7 @@ impl Jobs {
 
     /// It no longer runs, and may run again at this time; those behind it wait, too.
     pub(super) fn wait(&mut self, id: JobId, until: Instant) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(job) = self.by_id.get_mut(&id) else { return };
         self.running = self.running.saturating_sub(1);
         job.stage = Stage::Waiting(until);
         self.waiting.insert((until, id));
@@ -171,7 +171,7 @@ impl Jobs {
     /// Takes a job out; the next in its lane may run.
     pub(super) fn remove(&mut self, id: JobId) -> Option<Job> {
         let behind = self.behind(id);
-        let job = self.jobs.remove(&id)?;
+        let job = self.by_id.remove(&id)?;
         if self.by_key.get(&job.key) == Some(&id) {
             self.by_key.remove(&job.key);
         }
@@ -193,16 +193,16 @@ impl Jobs {
         if self.is_held_up(lane) {
             self.held_up = self.held_up.saturating_sub(1);
         }
-        let Some(line) = self.lanes.get_mut(lane) else { return };
-        let was_first = line.front() == Some(&id);
-        line.retain(|other| *other != id);
-        let next = line.front().copied();
-        if line.is_empty() {
+        let Some(queue) = self.lanes.get_mut(lane) else { return };
+        let was_first = queue.front() == Some(&id);
+        queue.retain(|other| *other != id);
+        let next = queue.front().copied();
+        if queue.is_empty() {
             self.lanes.remove(lane);
         }
         if was_first
             && let Some(next) = next
-            && self.jobs.get(&next).is_some_and(|job| job.stage == Stage::InLine)
+            && self.by_id.get(&next).is_some_and(|job| job.stage == Stage::InLine)
         {
             self.admit(next);
         }
@@ -210,7 +210,7 @@ impl Jobs {
 
     /// All that do not run.
     pub(super) fn idle(&self) -> Vec<JobId> {
-        self.jobs.iter().filter(|(_, job)| job.stage != Stage::Running).map(|(id, _)| *id).collect()
+        self.by_id.iter().filter(|(_, job)| job.stage != Stage::Running).map(|(id, _)| *id).collect()
     }
 
     pub(super) fn next_due(&self) -> Option<Instant> {
@@ -223,27 +223,29 @@ impl Jobs {
 
     /// How many run, or could soon: neither waiting, nor behind one that waits.
     pub(super) fn active(&self) -> usize {
-        self.jobs.len().saturating_sub(self.waiting.len()).saturating_sub(self.held_up)
+        self.by_id.len().saturating_sub(self.waiting.len()).saturating_sub(self.held_up)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.jobs.len()
+        self.by_id.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
+        self.by_id.is_empty()
     }
 
     /// Whether the first of a lane waits.
     fn is_held_up(&self, lane: &Lane) -> bool {
         let first = self.lanes.get(lane).and_then(VecDeque::front);
-        first.and_then(|first| self.jobs.get(first)).is_some_and(|job| matches!(job.stage, Stage::Waiting(_)))
+        first
+            .and_then(|first| self.by_id.get(first))
+            .is_some_and(|job| matches!(job.stage, Stage::Waiting(_)))
     }
 
     /// How many stand in line behind a job that is the first of its lane.
     fn behind(&self, id: JobId) -> usize {
-        let lane = self.jobs.get(&id).and_then(|job| job.lane.as_ref());
-        let line = lane.and_then(|lane| self.lanes.get(lane)).filter(|line| line.front() == Some(&id));
-        line.map_or(0, |line| line.len().saturating_sub(1))
+        let lane = self.by_id.get(&id).and_then(|job| job.lane.as_ref());
+        let queue = lane.and_then(|lane| self.lanes.get(lane)).filter(|queue| queue.front() == Some(&id));
+        queue.map_or(0, |queue| queue.len().saturating_sub(1))
     }
 }

@@ -133,7 +133,10 @@ impl Tally {
             (self.ran.get(), self.duplicates.get(), self.dead_letters.get());
         let ended = ran.saturating_add(duplicates).saturating_add(dead_letters);
         self.rest(|rest| {
-            let took = rest.first_at.zip(rest.last_at).map_or(Duration::ZERO, |(first, last)| last - first);
+            let took = rest
+                .first_at
+                .zip(rest.last_at)
+                .map_or(Duration::ZERO, |(first, last)| last.duration_since(first));
             let events_per_second = if took.is_zero() { 0.0 } else { ended as f64 / took.as_secs_f64() };
             Report {
                 delivered: self.delivered.get(),

@@ -221,6 +221,8 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
 
     /// What the source is asked next: to hear of what is done before there is more.
     fn ask_the_source(&mut self, now: Instant) {
+        let streams = &mut self.streams;
+        self.to_start.retain(|start| streams.current(&start.stream, start.generation).is_some());
         let Some(ask) = self.next_ask(now) else { return };
         if !matches!(ask, Ask::Fetch(_)) {
             self.desk.interrupt();

@@ -158,7 +158,9 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
         let more = deliveries.len().saturating_sub(1);
         self.tools.tally.duplicates.add(u64::try_from(more).unwrap_or(u64::MAX));
         let first = deliveries.first().cloned();
-        deliveries.into_iter().for_each(|placed| self.done_with(placed));
+        for placed in deliveries {
+            self.done_with(placed);
+        }
         first
     }
 

@@ -23,13 +23,13 @@ pub(super) struct Stream {
 /// All streams.
 pub(super) struct Streams {
     reads: Reads,
-    streams: HashMap<Arc<str>, Stream>,
+    by_name: HashMap<Arc<str>, Stream>,
     last: u64,
 }
 
 impl Streams {
     pub(super) fn new(reads: Reads) -> Self {
-        Self { reads, streams: HashMap::new(), last: 0 }
+        Self { reads, by_name: HashMap::new(), last: 0 }
     }
 
     pub(super) fn are_alone(&self) -> bool {
@@ -47,53 +47,53 @@ impl Streams {
             is_committing: false,
             is_due: false,
         };
-        self.streams.insert(Arc::clone(stream), assigned);
+        self.by_name.insert(Arc::clone(stream), assigned);
         generation
     }
 
     /// A stream is no longer this consumer's.
     pub(super) fn drop(&mut self, stream: &str) {
-        self.streams.remove(stream);
+        self.by_name.remove(stream);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.streams.is_empty()
+        self.by_name.is_empty()
     }
 
     pub(super) fn get_mut(&mut self, stream: &str) -> Option<&mut Stream> {
-        self.streams.get_mut(stream)
+        self.by_name.get_mut(stream)
     }
 
     /// The stream as it was when it had this generation.
     pub(super) fn current(&mut self, stream: &str, generation: u64) -> Option<&mut Stream> {
-        self.streams.get_mut(stream).filter(|found| found.generation == generation)
+        self.by_name.get_mut(stream).filter(|found| found.generation == generation)
     }
 
     /// Whether what becomes of a delivery is still this consumer's business.
     pub(super) fn is_current(&self, placed: &Placed) -> bool {
         !self.are_alone()
-            || self.streams.get(&placed.stream).is_some_and(|stream| stream.generation == placed.generation)
+            || self.by_name.get(&placed.stream).is_some_and(|stream| stream.generation == placed.generation)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&Arc<str>, &mut Stream)> {
-        self.streams.iter_mut()
+        self.by_name.iter_mut()
     }
 
     /// Whether a commit is wanted, or under way.
     pub(super) fn is_any_due(&self) -> bool {
-        self.streams.values().any(|stream| stream.is_committing || stream.is_due)
+        self.by_name.values().any(|stream| stream.is_committing || stream.is_due)
     }
 
     /// The reader of a delivery's stream, if everything before it is done: its offset may move with it.
     pub(super) fn reader_if_next(&self, placed: &Placed) -> Option<Reader> {
         let stream =
-            self.streams.get(&placed.stream).filter(|stream| stream.generation == placed.generation)?;
+            self.by_name.get(&placed.stream).filter(|stream| stream.generation == placed.generation)?;
         placed.position.filter(|position| stream.frontier.is_next(*position))?;
         stream.reader.clone()
     }
 
     /// How many events are done or running behind one that is not done, in the stream where they are most.
     pub(super) fn ahead_most(&self) -> usize {
-        self.streams.values().map(|stream| stream.frontier.ahead()).max().unwrap_or_default()
+        self.by_name.values().map(|stream| stream.frontier.ahead()).max().unwrap_or_default()
     }
 }
