@@ -1,3 +1,5 @@
 //! Streams, on every store and every broker.
 
+mod consumer;
+mod feed;
 mod pipeline;
