@@ -18,6 +18,8 @@ mod failure;
 mod key;
 mod offset;
 mod pipeline;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod process;
 mod receipt;
 pub mod source;
@@ -32,6 +34,8 @@ pub use failure::{Failure, Handled};
 pub use key::{EventKey, KeyFault, KeyFunction, OnMissingKey};
 pub use offset::{Commit, Reader, StreamOffset};
 pub use pipeline::{Pipeline, PipelineBuilder, RECEIPT_RETENTION_DEFAULT};
+#[cfg(feature = "postgres")]
+pub use postgres::{Connecting, InTransaction, InTransactionHandled};
 pub use process::{Processed, Seen};
 pub use receipt::{DEAD_LETTER_KIND, Receipt, dead_letter};
 pub use semel::machine::offset::{Offset, Position};

@@ -30,32 +30,42 @@ where
     Fut: Future<Output = Handled> + Send + 'static,
 {
     fn work<'a>(&'a self, task: Task<'a>) -> Pin<Box<dyn Future<Output = Result<Worked>> + Send + 'a>> {
-        Box::pin(async move {
-            let permit = match granted(&task).await? {
-                Granted::Permit(permit) => permit,
-                Granted::Not(worked) => return Ok(worked),
-            };
-            let attempt =
-                if permit.is_unprotected() { task.failures.saturating_add(1) } else { permit.attempt() };
-            if attempt > task.attempts_max {
-                let error = format!("it was not tried again: {} attempts did not end", task.attempts_max);
-                return put_aside(&task, &permit, attempt.saturating_sub(1), error).await;
-            }
-            match ended(&permit, (self.handler)(Arc::clone(task.event), permit.clone())).await {
+        Box::pin(claimed(task, async move |task, permit, attempt| {
+            match ended(permit, (self.handler)(Arc::clone(task.event), permit.clone())).await {
                 Ok(outcome) => {
                     task.saw_effect();
-                    insist(&task, &permit, || permit.complete(outcome.clone())).await?;
-                    Ok(Worked::Ran { attempt })
+                    insist(task, permit, || permit.complete(outcome.clone())).await?;
+                    Ok(Ok(Worked::Ran { attempt }))
                 }
-                Err(failure) if task.is_last(attempt, &failure) => {
-                    put_aside(&task, &permit, attempt, failure.reason().to_owned()).await
-                }
-                Err(failure) => {
-                    insist(&task, &permit, || permit.release(failure.reason())).await?;
-                    Ok(Worked::Failed { attempt, failure })
-                }
+                Err(failure) => Ok(Err(failure)),
             }
-        })
+        }))
+    }
+}
+
+/// Claims an event, has it run under the permit, and sees to what failed.
+pub(crate) async fn claimed<F>(task: Task<'_>, run: F) -> Result<Worked>
+where
+    F: AsyncFnOnce(&Task<'_>, &Permit, u32) -> Result<std::result::Result<Worked, Failure>>,
+{
+    let permit = match granted(&task).await? {
+        Granted::Permit(permit) => permit,
+        Granted::Not(worked) => return Ok(worked),
+    };
+    let attempt = if permit.is_unprotected() { task.failures.saturating_add(1) } else { permit.attempt() };
+    if attempt > task.attempts_max {
+        let error = format!("it was not tried again: {} attempts did not end", task.attempts_max);
+        return put_aside(&task, &permit, attempt.saturating_sub(1), error).await;
+    }
+    match run(&task, &permit, attempt).await? {
+        Ok(worked) => Ok(worked),
+        Err(failure) if task.is_last(attempt, &failure) => {
+            put_aside(&task, &permit, attempt, failure.reason().to_owned()).await
+        }
+        Err(failure) => {
+            insist(&task, &permit, || permit.release(failure.reason())).await?;
+            Ok(Worked::Failed { attempt, failure })
+        }
     }
 }
 

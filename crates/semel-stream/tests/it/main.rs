@@ -2,4 +2,6 @@
 
 mod consumer;
 mod feed;
+#[cfg(feature = "postgres")]
+mod in_transaction;
 mod pipeline;
