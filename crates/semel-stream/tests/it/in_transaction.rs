@@ -36,6 +36,7 @@ struct World {
 impl World {
     async fn new() -> Self {
         let url = semel_servers::postgres_url().unwrap().to_string();
+        semel_postgres::migrate(&url).await.unwrap();
         let world = Self {
             pipeline: Pipeline::new(&Semel::new(PostgresStore::connect(&url).await.unwrap()), "orders")
                 .unwrap(),
