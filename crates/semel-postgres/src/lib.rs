@@ -54,5 +54,5 @@ mod wake;
 pub use config::{Config, Durability};
 pub use schema::{Migrated, ensure_schema, migrate};
 pub use store::PostgresStore;
-pub use transaction::{CompleteIn, RecordOnceIn, Transaction};
+pub use transaction::{CompleteIn, MoveOffsetIn, RecordOnceIn, Transaction};
 pub use wake::WakeUps;

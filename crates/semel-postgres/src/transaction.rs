@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use semel::clock::Timestamp;
 use semel::machine::Ruling;
+use semel::machine::offset::{Move, Moved};
 use semel::machine::settle::Completed;
 use semel::record::Record;
 use semel::store::{Swap, SwapReply};
-use semel::{Apart, Claim, Error, ErrorKind, Outcome, Permit, RecordId, RecordedOnce, Result, Semel};
+use semel::{Apart, Claim, Error, ErrorKind, Key, Outcome, Permit, RecordId, RecordedOnce, Result, Semel};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{Sent, error};
@@ -86,6 +87,33 @@ pub trait RecordOnceIn {
         claim: Claim,
         outcome: Outcome,
     ) -> impl Future<Output = Result<RecordedOnce>> + Send;
+}
+
+/// Moves an offset inside the application's own transaction.
+pub trait MoveOffsetIn {
+    /// Moves the offset together with whatever else the transaction wrote, or not at all. If somebody else reads the
+    /// stream now, the transaction cannot commit any more.
+    fn move_offset_in<T: Transaction>(
+        &self,
+        transaction: T,
+        key: &Key,
+        wanted: Move,
+    ) -> impl Future<Output = Result<Moved>> + Send;
+}
+
+impl MoveOffsetIn for Semel {
+    async fn move_offset_in<T: Transaction>(
+        &self,
+        mut transaction: T,
+        key: &Key,
+        wanted: Move,
+    ) -> Result<Moved> {
+        let moved = carry(&mut transaction, &self.move_offset_apart(key, wanted)).await?.answer;
+        if !matches!(moved, Moved::Moved(_) | Moved::Behind(_)) {
+            transaction.refuse().await;
+        }
+        Ok(moved)
+    }
 }
 
 impl CompleteIn for Permit {

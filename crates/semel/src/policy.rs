@@ -11,7 +11,7 @@ pub const RETENTION_DEFAULT: Duration = Duration::from_hours(24);
 
 /// The longest lease: whoever dies holding one blocks its key for that long.
 pub const LEASE_MAX: Duration = Duration::from_hours(24);
-/// The longest retention.
+/// The longest retention. Whatever is remembered for this long is remembered for ever.
 pub const RETENTION_MAX: Duration = Duration::from_hours(24 * 365 * 100);
 
 /// What a lapsed lease means. Kept with the record, so that every process agrees.

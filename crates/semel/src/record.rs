@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::outcome::Outcome;
-use crate::policy::Lapse;
+use crate::policy::{Lapse, RETENTION_MAX};
 
 /// How many distinct wrong fingerprints a record remembers; beyond that only their count grows.
 pub const MISMATCHED_FINGERPRINTS_MAX: usize = 8;
@@ -209,7 +209,7 @@ impl Record {
                 Lapse::Hold => None,
             },
             State::Done(Done { settled_at, .. }) | State::Released(Released { settled_at, .. }) => {
-                Some((*settled_at, self.retention))
+                (self.retention < RETENTION_MAX).then_some((*settled_at, self.retention))
             }
             State::Held(_) => None,
         }

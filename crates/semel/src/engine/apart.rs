@@ -33,6 +33,13 @@ pub struct Apart<A> {
 }
 
 impl<A> Apart<A> {
+    pub(super) fn new(
+        key: &Key,
+        rule: impl Fn(Option<&Record>, Timestamp) -> Ruling<A> + Send + Sync + 'static,
+    ) -> Self {
+        Self { key: key.clone(), known: None, rule: Box::new(rule) }
+    }
+
     /// Whose record is asked for.
     pub fn key(&self) -> &Key {
         &self.key
@@ -69,8 +76,7 @@ impl Semel {
     pub fn record_once_apart(&self, claim: &Claim, outcome: Outcome) -> Result<Apart<Recorded>> {
         let ask = Ask { probe: Probe::None, ..claim.ask(&self.inner)? };
         let key = ask.key.clone();
-        let rule: Rule<_> = Box::new(move |found, now| claim::record_once(found, &ask, &outcome, now));
-        Ok(Apart { key, known: None, rule })
+        Ok(Apart::new(&key, move |found, now| claim::record_once(found, &ask, &outcome, now)))
     }
 
     /// What to tell the caller, once its `record_once` was carried: the answer, and the record as it is now.

@@ -17,6 +17,15 @@ impl Semel {
         Ok(found.filter(|record| record.key == *key && record.is_live(answer.now)))
     }
 
+    /// The records of many keys in one round trip, in their order; as [`get`](Self::get) for each.
+    pub async fn get_all(&self, keys: &[Key]) -> Result<Vec<Option<Record>>> {
+        let answer = self.inner.store.load(keys.iter().map(Key::id).collect()).await?;
+        let counts = |(record, key): (Option<Record>, &Key)| {
+            record.filter(|record| record.key == *key && record.is_live(answer.now))
+        };
+        Ok(answer.value.into_iter().zip(keys).map(counts).collect())
+    }
+
     /// A page of records, in the order of their ids.
     pub async fn scan(&self, scan: Scan) -> Result<Page> {
         let answer = self.inner.store.scan(scan).await?;

@@ -21,6 +21,7 @@ mod driven;
 mod duplicates;
 mod heartbeat;
 mod inspect;
+mod offset;
 mod once;
 mod permit;
 mod replays;

@@ -48,8 +48,9 @@ pub(super) struct Packed(Box<[u8]>);
 impl Packed {
     pub(super) fn new(record: &Record, kept_until: Option<Timestamp>, epoch: Timestamp) -> Self {
         let done_at = match &record.state {
-            State::Done(done) => Tick::of(done.settled_at, epoch),
-            State::Running(_) | State::Released(_) | State::Held(_) => Tick::NEVER,
+            // What is kept for ever is never among the oldest that may be forgotten.
+            State::Done(done) if kept_until.is_some() => Tick::of(done.settled_at, epoch),
+            State::Done(_) | State::Running(_) | State::Released(_) | State::Held(_) => Tick::NEVER,
         };
         let mut bytes = SCRATCH.take();
         bytes.clear();

@@ -1,0 +1,41 @@
+//! Events processed once, and offsets that never lie.
+//!
+//! Brokers redeliver, consumers crash between the effect and the acknowledgement, rebalances wake zombies. A
+//! [`Pipeline`] processes each event once: it claims the event, runs the handler, completes the record (the *receipt*),
+//! and only then moves the *offset* of the stream. A crash between the two is harmless: the event is read again and its
+//! receipt found.
+//!
+//! - `pipeline`: receipts and offsets on any store, in batches; `receipt`, `offset`: what is kept.
+//! - `event`: what a source hands over; `key`: what makes two events the same one.
+//! - `source`: where events come from, one file a broker.
+//! - `consumer`: the loop over a source; `dead_letter`: what becomes of events that cannot be processed.
+//! - `postgres`: effects that commit together with receipt and offset.
+
+mod consumer;
+mod dead_letter;
+mod event;
+mod failure;
+mod key;
+mod offset;
+mod pipeline;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod process;
+mod receipt;
+pub mod source;
+
+pub use consumer::{
+    At, Backoff, Checkpoint, Consumer, OnBusy, OnHeld, Order, Report, Step, Stopper, Task, Watch, Work,
+    Worked,
+};
+pub use dead_letter::{DeadLetter, DeadLetters, LoggedDeadLetters};
+pub use event::{Event, Header};
+pub use failure::{Failure, Handled};
+pub use key::{EventKey, KeyFault, KeyFunction, OnMissingKey};
+pub use offset::{Commit, Reader, StreamOffset};
+pub use pipeline::{Pipeline, PipelineBuilder, RECEIPT_RETENTION_DEFAULT};
+#[cfg(feature = "postgres")]
+pub use postgres::{Connecting, InTransaction, InTransactionHandled};
+pub use process::{Processed, Seen};
+pub use receipt::{DEAD_LETTER_KIND, Receipt, dead_letter};
+pub use semel::machine::offset::{Offset, Position};

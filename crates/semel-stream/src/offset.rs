@@ -1,0 +1,151 @@
+//! How far a pipeline has read its streams.
+
+use std::sync::Arc;
+
+use semel::clock::Timestamp;
+use semel::machine::offset::{self, Move, Moved, Offset, Position};
+use semel::record::{Record, StateWord};
+use semel::store::{Filter, Scan};
+use semel::{Error, ErrorKind, Key, Result, Semel};
+
+use crate::pipeline::{OFFSET, Pipeline};
+
+/// How many records are looked through at a time.
+const PAGE: usize = 1_000;
+
+/// Somebody who reads a stream alone, until somebody else does.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    semel: Semel,
+    key: Key,
+    stream: Arc<str>,
+    started_at: Offset,
+}
+
+/// What became of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Commit {
+    /// The offset as it now is.
+    Committed(Offset),
+    /// Refused: somebody else reads the stream now, or it was rewound. Stop reading it.
+    Fenced(Offset),
+    /// Refused: the offset is further on already.
+    Behind(Offset),
+}
+
+/// How far one stream has been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamOffset {
+    /// Which stream.
+    pub stream: Box<str>,
+    /// How far.
+    pub offset: Offset,
+    /// Since when, on the store's clock.
+    pub at: Timestamp,
+}
+
+impl Pipeline {
+    /// Begins to read a stream alone: a new epoch. Whoever read it before can commit no more.
+    pub async fn take(&self, stream: &str) -> Result<Reader> {
+        let key = self.offset_key(stream)?;
+        let started_at = match self.semel().move_offset(&key, Move::Take).await? {
+            Moved::Moved(offset) => offset,
+            Moved::Fenced(_) | Moved::Behind(_) | Moved::NoOffset => return Err(no_offset(&key)),
+        };
+        Ok(Reader { semel: self.semel().clone(), key, stream: stream.into(), started_at })
+    }
+
+    /// Everything of a stream that many share is done up to here.
+    pub async fn commit_shared(
+        &self,
+        stream: &str,
+        position: Position,
+        event: Option<&str>,
+    ) -> Result<Commit> {
+        let key = self.offset_key(stream)?;
+        let wanted = Move::Commit { epoch: None, position, last_event: event.map(Into::into) };
+        committed(self.semel().move_offset(&key, wanted).await?, &key)
+    }
+
+    /// How far a stream has been read; `None` if nobody ever began.
+    pub async fn offset(&self, stream: &str) -> Result<Option<Offset>> {
+        let key = self.offset_key(stream)?;
+        let Some(record) = self.semel().get(&key).await? else { return Ok(None) };
+        offset::read(&record).map(Some).ok_or_else(|| no_offset(&key))
+    }
+
+    /// How far every stream of this pipeline has been read, in the order of their names.
+    pub async fn offsets(&self) -> Result<Vec<StreamOffset>> {
+        let read = |record: &Record| {
+            let offset = offset::read(record)?;
+            Some(StreamOffset { stream: record.key.name().into(), offset, at: record.changed_at })
+        };
+        let mut offsets = Vec::new();
+        let filter = Filter { states: vec![StateWord::Done], ..self.filter(OFFSET) };
+        let mut scan = Scan { filter, after: None, limit: PAGE };
+        loop {
+            let page = self.semel().scan(scan.clone()).await?;
+            offsets.extend(page.records.iter().filter_map(read));
+            match page.next {
+                Some(next) => scan.after = Some(next),
+                None => break,
+            }
+        }
+        offsets.sort_by(|one, other| one.stream.cmp(&other.stream));
+        Ok(offsets)
+    }
+
+    /// Moves the offset of a stream anywhere: back, to read again what is behind it, or forward, to skip. Whoever reads
+    /// the stream now is fenced. Events that have a receipt are read again, and not processed again.
+    pub async fn rewind(&self, stream: &str, to: Option<Position>) -> Result<Offset> {
+        let key = self.offset_key(stream)?;
+        match self.semel().move_offset(&key, Move::Rewind { to }).await? {
+            Moved::Moved(offset) => Ok(offset),
+            Moved::Fenced(_) | Moved::Behind(_) | Moved::NoOffset => Err(no_offset(&key)),
+        }
+    }
+}
+
+impl Reader {
+    /// Which stream.
+    pub fn stream(&self) -> &Arc<str> {
+        &self.stream
+    }
+
+    /// The number of this reader: whoever comes later has a greater one.
+    pub fn epoch(&self) -> u64 {
+        self.started_at.epoch
+    }
+
+    /// How far the stream had been read when this reader began.
+    pub fn started_at(&self) -> &Offset {
+        &self.started_at
+    }
+
+    /// The key of the offset's record, and the move that commits, for whoever carries it in a transaction.
+    pub fn commit_move(&self, position: Position, event: Option<&str>) -> (&Key, Move) {
+        let wanted = Move::Commit { epoch: Some(self.epoch()), position, last_event: event.map(Into::into) };
+        (&self.key, wanted)
+    }
+
+    /// Everything up to here is done.
+    pub async fn commit(&self, position: Position, event: Option<&str>) -> Result<Commit> {
+        let (key, wanted) = self.commit_move(position, event);
+        committed(self.semel.move_offset(key, wanted).await?, key)
+    }
+}
+
+pub(crate) fn committed(moved: Moved, key: &Key) -> Result<Commit> {
+    match moved {
+        Moved::Moved(offset) => Ok(Commit::Committed(offset)),
+        Moved::Fenced(offset) => Ok(Commit::Fenced(offset)),
+        Moved::Behind(offset) => Ok(Commit::Behind(offset)),
+        Moved::NoOffset => Err(no_offset(key)),
+    }
+}
+
+fn no_offset(key: &Key) -> Error {
+    let message =
+        format!("the record of {key:?} is no offset; use another name for the pipeline or the stream");
+    Error::new(ErrorKind::Corrupt, message)
+}
