@@ -36,7 +36,7 @@ async fn an_offset_is_committed_for_each_event_or_every_few_or_every_while() {
     assert_eq!(offsets(Checkpoint::Every(100)).await, [12]);
     assert_eq!(offsets(Checkpoint::Every(0)).await.len(), 12);
     assert_eq!(offsets(Checkpoint::Interval(Duration::from_millis(430))).await, [4, 8, 12]);
-    assert_eq!(offsets(Checkpoint::default()).await, [10, 12]);
+    assert_eq!(offsets(Checkpoint::default()).await.len(), 2, "after a second, and at the end");
 }
 
 #[tokio::test(start_paused = true)]
