@@ -7,7 +7,7 @@ use std::sync::Arc;
 use semel::{ErrorKind, RecordedOnce, Result};
 use semel_stream::{Commit, Consumer, Order, Task, Work, Worked};
 
-use super::bench::{Ledger, event, events, fine, pipeline};
+use super::scene::{Ledger, event, events, fine, pipeline};
 use crate::feed::Feed;
 
 /// Writes the receipt, and moves the offset with it where it may.
