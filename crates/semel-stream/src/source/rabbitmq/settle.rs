@@ -30,14 +30,19 @@ enum Word {
     AcknowledgeUpTo(u64),
     /// This one is to be delivered again.
     GiveBack(u64),
-    /// Tell when everything before this is sent.
+}
+
+/// What the task that sends has to do, one after the other.
+enum Errand {
+    Send(Word),
+    /// Everything before this is sent: tell.
     Tell(oneshot::Sender<()>),
 }
 
 /// The list, and the queue of the task that sends.
 struct Ledger {
     unsettled: BTreeMap<u64, Standing>,
-    words: mpsc::UnboundedSender<Word>,
+    errands: mpsc::UnboundedSender<Errand>,
 }
 
 /// Settles the deliveries of one channel. Dropped, it ends whatever still waits.
@@ -48,10 +53,10 @@ pub(super) struct Settler {
 
 impl Settler {
     pub(super) fn start(channel: Channel) -> Self {
-        let (words, to_send) = mpsc::unbounded_channel();
+        let (errands, to_do) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
-        tasks.spawn(send(channel, to_send));
-        let ledger = Ledger { unsettled: BTreeMap::new(), words };
+        tasks.spawn(send(channel, to_do));
+        let ledger = Ledger { unsettled: BTreeMap::new(), errands };
         Self { ledger: Arc::new(Mutex::new(ledger)), tasks }
     }
 
@@ -65,8 +70,8 @@ impl Settler {
         let (tell, told) = oneshot::channel();
         let mut ledger = locked(&self.ledger);
         let words = ledger.acknowledged(numbers);
-        for word in words.into_iter().chain([Word::Tell(tell)]) {
-            let _ = ledger.words.send(word);
+        for errand in words.into_iter().map(Errand::Send).chain([Errand::Tell(tell)]) {
+            let _ = ledger.errands.send(errand);
         }
         told
     }
@@ -113,7 +118,7 @@ impl Ledger {
     fn send_back(&mut self, numbers: &[u64]) {
         for number in numbers {
             if self.unsettled.remove(number).is_some() {
-                let _ = self.words.send(Word::GiveBack(*number));
+                let _ = self.errands.send(Errand::Send(Word::GiveBack(*number)));
             }
         }
     }
@@ -124,17 +129,20 @@ fn locked(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
 }
 
 /// Sends word after word, until one cannot be sent: then the channel is gone, and everything on it will be delivered again.
-async fn send(channel: Channel, mut words: mpsc::UnboundedReceiver<Word>) {
-    while let Some(word) = words.recv().await {
+async fn send(channel: Channel, mut errands: mpsc::UnboundedReceiver<Errand>) {
+    while let Some(errand) = errands.recv().await {
+        let word = match errand {
+            Errand::Send(word) => word,
+            Errand::Tell(tell) => {
+                let _ = tell.send(());
+                continue;
+            }
+        };
         let sent = match word {
             Word::Acknowledge(number) => channel.basic_ack(number, BasicAckOptions { multiple: false }).await,
             Word::AcknowledgeUpTo(number) => channel.basic_ack(number, BasicAckOptions { multiple: true }).await,
             Word::GiveBack(number) => {
                 channel.basic_nack(number, BasicNackOptions { multiple: false, requeue: true }).await
-            }
-            Word::Tell(tell) => {
-                let _ = tell.send(());
-                Ok(())
             }
         };
         if let Err(error) = sent {
@@ -148,10 +156,10 @@ async fn send(channel: Channel, mut words: mpsc::UnboundedReceiver<Word>) {
 mod tests {
     use super::*;
 
-    fn ledger(numbers: &[u64]) -> (Ledger, mpsc::UnboundedReceiver<Word>) {
-        let (words, to_send) = mpsc::unbounded_channel();
+    fn ledger(numbers: &[u64]) -> (Ledger, mpsc::UnboundedReceiver<Errand>) {
+        let (errands, to_do) = mpsc::unbounded_channel();
         let unsettled = numbers.iter().map(|number| (*number, Standing::InWork)).collect();
-        (Ledger { unsettled, words }, to_send)
+        (Ledger { unsettled, errands }, to_do)
     }
 
     #[test]
@@ -167,13 +175,13 @@ mod tests {
 
     #[test]
     fn what_waits_to_be_given_back_is_never_acknowledged_with_others() {
-        let (mut ledger, mut to_send) = ledger(&[1, 2, 3]);
+        let (mut ledger, mut to_do) = ledger(&[1, 2, 3]);
         assert_eq!(ledger.given_back([1, 1, 9].into_iter()), [1]);
         assert_eq!(ledger.acknowledged([1, 2].into_iter()), [Word::Acknowledge(2)]);
         ledger.send_back(&[1]);
         ledger.send_back(&[1]);
-        assert_eq!(to_send.try_recv(), Ok(Word::GiveBack(1)));
-        assert!(to_send.try_recv().is_err());
+        assert!(matches!(to_do.try_recv(), Ok(Errand::Send(Word::GiveBack(1)))));
+        assert!(to_do.try_recv().is_err());
         assert_eq!(ledger.acknowledged([3].into_iter()), [Word::AcknowledgeUpTo(3)]);
     }
 }

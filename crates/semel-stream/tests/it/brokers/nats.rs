@@ -45,24 +45,29 @@ impl Stream {
         NatsSource::connect(&self.url, &self.name, "reader").build()
     }
 
-    async fn publish_with(&self, subject: &str, headers: &[(&str, &str)]) -> u64 {
+    async fn publish_with(&self, context: &Context, subject: &str, headers: &[(&str, &str)]) {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, *value);
         }
         let subject = format!("{}.{subject}", self.name);
-        let context = self.context().await;
-        context.publish_with_headers(subject, map, "{}".into()).await.unwrap().await.unwrap().sequence
+        context.publish_with_headers(subject, map, "{}".into()).await.unwrap().await.unwrap();
     }
 }
 
 impl Broker for Stream {
-    async fn publish(&self, id: &str) {
-        self.publish_with("events", &[("Nats-Msg-Id", id), (KEY_HEADER, id)]).await;
+    async fn publish_all(&self, ids: &[String]) {
+        let context = self.context().await;
+        for id in ids {
+            self.publish_with(&context, "events", &[("Nats-Msg-Id", id), (KEY_HEADER, id)]).await;
+        }
     }
 
-    async fn publish_twin(&self, id: &str) {
-        self.publish_with("events", &[(KEY_HEADER, id)]).await;
+    async fn publish_twins(&self, ids: &[String]) {
+        let context = self.context().await;
+        for id in ids {
+            self.publish_with(&context, "events", &[(KEY_HEADER, id)]).await;
+        }
     }
 
     async fn left(&self) -> Option<u64> {
@@ -89,8 +94,10 @@ impl Broker for Stream {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_of_jetstream_has_its_id_headers_position_and_subject() {
     let stream = Stream::new().await;
-    stream.publish_with("orders", &[("Nats-Msg-Id", "order-1"), ("Tenant", "a"), ("Tenant", "b")]).await;
-    stream.publish_with("refunds", &[]).await;
+    let context = stream.context().await;
+    let headers = [("Nats-Msg-Id", "order-1"), ("Tenant", "a"), ("Tenant", "b")];
+    stream.publish_with(&context, "orders", &headers).await;
+    stream.publish_with(&context, "refunds", &[]).await;
     let mut source = stream.source();
     assert_eq!(source.reads(), Reads::Shared);
     let events: Vec<_> = take(&mut source, 2).await.into_iter().map(|delivery| delivery.event).collect();
@@ -136,12 +143,12 @@ struct Killable {
 }
 
 impl Broker for Killable {
-    async fn publish(&self, id: &str) {
-        self.stream.publish(id).await;
+    async fn publish_all(&self, ids: &[String]) {
+        self.stream.publish_all(ids).await;
     }
 
-    async fn publish_twin(&self, id: &str) {
-        self.stream.publish_twin(id).await;
+    async fn publish_twins(&self, ids: &[String]) {
+        self.stream.publish_twins(ids).await;
     }
 
     async fn left(&self) -> Option<u64> {
@@ -219,7 +226,7 @@ async fn what_was_not_handed_out_goes_back_at_the_farewell() {
     // Asks for eight, and takes what is there first.
     let (_, taken) = tokio::join!(stream.publish_many(8), take(&mut source, 1));
     source.acknowledge(&tags(&taken)).await.unwrap();
-    promises::until(|| async { source.lag().await.unwrap() == Some(0) || source.lag().await.unwrap() == Some(7) }).await;
+    promises::until(async || { source.lag().await.unwrap() == Some(0) || source.lag().await.unwrap() == Some(7) }).await;
     source.close().await.unwrap();
     assert!(matches!(source.fetch(1).await.unwrap(), semel_stream::source::Fetched::End));
     // Sooner than an acknowledgement is overdue.
@@ -258,8 +265,9 @@ async fn a_consumer_that_cannot_keep_the_contract_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_filter_brings_only_the_subjects_that_match() {
     let stream = Stream::new().await;
+    let context = stream.context().await;
     for subject in ["orders.a", "refunds.a", "orders.b"] {
-        stream.publish_with(subject, &[]).await;
+        stream.publish_with(&context, subject, &[]).await;
     }
     let filter = format!("{}.orders.*", stream.name);
     let mut source =

@@ -16,14 +16,13 @@ pub(crate) const KEY_HEADER: &str = "Event-Key";
 
 /// A queue, or a stream, of a test's own.
 pub(crate) trait Broker {
-    /// Publishes an event of this id; returns when the broker promised to keep it.
-    async fn publish(&self, id: &str);
+    /// Publishes events of these ids; returns when the broker promised to keep them.
+    async fn publish_all(&self, ids: &[String]);
 
-    /// Publishes an event with the same key, and whatever else makes the broker take it for another.
-    async fn publish_twin(&self, id: &str);
+    /// Publishes events with the same keys, and whatever else makes the broker take them for others.
+    async fn publish_twins(&self, ids: &[String]);
 
-    /// How many events are not acknowledged, as far as the broker says, if it does: those of a reader that is there still
-    /// may be left out.
+    /// How many events are not acknowledged, if the broker can be reached. Those that a reader holds may be left out.
     async fn left(&self) -> Option<u64>;
 
     /// A reader that gets there by this port. What it does not acknowledge is delivered again after a second.
@@ -32,12 +31,14 @@ pub(crate) trait Broker {
     /// The broker's port.
     fn port(&self) -> u16;
 
+    async fn publish(&self, id: &str) {
+        self.publish_all(&[id.to_owned()]).await;
+    }
+
     async fn publish_many(&self, count: usize) -> BTreeSet<String> {
-        let ids: BTreeSet<_> = (0..count).map(|number| format!("e{number}")).collect();
-        for id in &ids {
-            self.publish(id).await;
-        }
-        ids
+        let ids: Vec<_> = (0..count).map(|number| format!("e{number}")).collect();
+        self.publish_all(&ids).await;
+        ids.into_iter().collect()
     }
 }
 
@@ -93,7 +94,7 @@ pub(crate) async fn what_was_not_acknowledged_comes_again(broker: &impl Broker, 
     source.acknowledge(&[first[1].tag, first[2].tag]).await.unwrap();
     let left: BTreeSet<_> = [id(&first[0]), id(&first[3])].into();
     // An acknowledgement is heard before the cut, or it would rightly count for nothing.
-    until(|| async { source.lag().await.unwrap() == Some(0) }).await;
+    until(async || { source.lag().await.unwrap() == Some(0) }).await;
     way.cut().await;
     assert!(timeout(PATIENCE, source.fetch(4)).await.unwrap().is_err(), "a line that was cut brought something");
     let again = take(&mut *source, 2).await;
@@ -197,7 +198,7 @@ pub(crate) async fn a_crash_loses_nothing_that_was_not_acknowledged<B: Broker>(
     }
     assert_eq!(done, published);
     assert!(ids(&in_work).is_subset(&done));
-    until(|| async { source.lag().await.unwrap() == Some(0) }).await;
+    until(async || { source.lag().await.unwrap() == Some(0) }).await;
 }
 
 /// Asks until it is so.

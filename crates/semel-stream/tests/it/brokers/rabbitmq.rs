@@ -39,11 +39,11 @@ impl Queue {
         RabbitMqSource::connect(&self.url, &self.name).queue(self.kind)
     }
 
-    async fn channel(&self) -> Channel {
-        let connection = Connection::connect(&self.url, ConnectionProperties::default()).await.unwrap();
-        let channel = connection.create_channel().await.unwrap();
-        channel.confirm_select(ConfirmSelectOptions::default()).await.unwrap();
-        channel
+    async fn channel(&self) -> lapin::Result<Channel> {
+        let connection = Connection::connect(&self.url, ConnectionProperties::default()).await?;
+        let channel = connection.create_channel().await?;
+        channel.confirm_select(ConfirmSelectOptions::default()).await?;
+        Ok(channel)
     }
 
     async fn publish_with(&self, channel: &Channel, properties: BasicProperties) {
@@ -61,16 +61,22 @@ fn with_id(id: &str) -> BasicProperties {
 }
 
 impl Broker for Queue {
-    async fn publish(&self, id: &str) {
-        self.publish_with(&self.channel().await, with_id(id)).await;
+    async fn publish_all(&self, ids: &[String]) {
+        let channel = self.channel().await.unwrap();
+        for id in ids {
+            self.publish_with(&channel, with_id(id)).await;
+        }
     }
 
-    async fn publish_twin(&self, id: &str) {
-        self.publish(id).await;
+    async fn publish_twins(&self, ids: &[String]) {
+        self.publish_all(ids).await;
     }
 
     async fn left(&self) -> Option<u64> {
-        self.source().open().await.ok()?.lag().await.ok()?
+        let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+        let channel = self.channel().await.ok()?;
+        let queue = channel.queue_declare(self.name.as_str().into(), passive, FieldTable::default()).await.ok()?;
+        Some(queue.message_count().into())
     }
 
     fn reader(&self, port: u16) -> Box<dyn Source> {
@@ -82,15 +88,6 @@ impl Broker for Queue {
         let (_, host_and_path) = self.url.rsplit_once(':').unwrap();
         host_and_path.split('/').next().unwrap().parse().unwrap()
     }
-
-    async fn publish_many(&self, count: usize) -> std::collections::BTreeSet<String> {
-        let channel = self.channel().await;
-        let ids: std::collections::BTreeSet<_> = (0..count).map(|number| format!("e{number}")).collect();
-        for id in &ids {
-            self.publish_with(&channel, with_id(id)).await;
-        }
-        ids
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +97,7 @@ async fn an_event_of_rabbitmq_has_its_id_headers_and_routing_key() {
     headers.insert("tenant".into(), AMQPValue::LongString("a".into()));
     headers.insert("size".into(), AMQPValue::LongInt(-3));
     headers.insert("nested".into(), AMQPValue::FieldTable(FieldTable::default()));
-    let channel = queue.channel().await;
+    let channel = queue.channel().await.unwrap();
     queue.publish_with(&channel, with_id("order-1").with_headers(headers)).await;
     queue.publish_with(&channel, BasicProperties::default()).await;
     let mut source = queue.source().build();
@@ -149,12 +146,12 @@ struct Killable {
 }
 
 impl Broker for Killable {
-    async fn publish(&self, id: &str) {
-        self.queue.publish(id).await;
+    async fn publish_all(&self, ids: &[String]) {
+        self.queue.publish_all(ids).await;
     }
 
-    async fn publish_twin(&self, id: &str) {
-        self.queue.publish_twin(id).await;
+    async fn publish_twins(&self, ids: &[String]) {
+        self.queue.publish_twins(ids).await;
     }
 
     async fn left(&self) -> Option<u64> {
@@ -268,7 +265,7 @@ async fn a_queue_that_is_not_as_it_was_asked_for_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
     // A queue that is there may be read whatever it is.
     let exclusive = QueueDeclareOptions { auto_delete: true, ..QueueDeclareOptions::default() };
-    let channel = queue.channel().await;
+    let channel = queue.channel().await.unwrap();
     let name = format!("{}-other", queue.name);
     channel.queue_declare(name.as_str().into(), exclusive, FieldTable::default()).await.unwrap();
     RabbitMqSource::connect(&url, &name).open().await.unwrap();
