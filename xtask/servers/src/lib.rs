@@ -28,8 +28,8 @@ mod user;
 mod watchdog;
 
 pub use lent::{
-    Lent, NATS_VARIABLE, POSTGRES_VARIABLE, RABBITMQ_VARIABLE, REDIS_CLUSTER_VARIABLE, REDIS_VARIABLE, nats_url,
-    postgres_url, rabbitmq_url, redis_cluster_url, redis_url,
+    Lent, NATS_VARIABLE, POSTGRES_VARIABLE, RABBITMQ_VARIABLE, REDIS_CLUSTER_VARIABLE, REDIS_VARIABLE,
+    nats_url, postgres_url, rabbitmq_url, redis_cluster_url, redis_url,
 };
 pub use nats::Nats;
 pub use postgres::{Postgres, Standby};

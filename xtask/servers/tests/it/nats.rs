@@ -14,7 +14,8 @@ fn ask(port: u16, subject: &str, request: &str) -> std::io::Result<String> {
     );
     stream.write_all(lines.as_bytes())?;
     let mut lines = BufReader::new(stream).lines();
-    let is_answer = |line: &std::io::Result<String>| line.as_ref().is_ok_and(|line| line.starts_with("MSG answer"));
+    let is_answer =
+        |line: &std::io::Result<String>| line.as_ref().is_ok_and(|line| line.starts_with("MSG answer"));
     lines.by_ref().find(is_answer).transpose()?;
     lines.next().unwrap_or_else(|| Ok(String::new()))
 }
@@ -23,7 +24,8 @@ fn ask(port: u16, subject: &str, request: &str) -> std::io::Result<String> {
 fn what_a_stream_acknowledged_survives_a_kill() {
     let mut server = Nats::start().unwrap();
     let port = server.port();
-    let made = ask(port, "$JS.API.STREAM.CREATE.S", r#"{"name":"S","subjects":["s"],"storage":"file"}"#).unwrap();
+    let made =
+        ask(port, "$JS.API.STREAM.CREATE.S", r#"{"name":"S","subjects":["s"],"storage":"file"}"#).unwrap();
     assert!(made.contains("\"created\""), "{made}");
     let kept = ask(port, "s", "event").unwrap();
     assert!(kept.contains("\"seq\":1"), "{kept}");

@@ -81,7 +81,8 @@ impl Line {
         let context = jetstream::new(client.clone());
         let consumer = consumer(&context, &settings).await?;
         let inbox = Subject::from(client.new_inbox());
-        let deliveries = client.subscribe(inbox.clone()).await.map_err(|error| unavailable("listen", error))?;
+        let deliveries =
+            client.subscribe(inbox.clone()).await.map_err(|error| unavailable("listen", error))?;
         let unsettled = Unsettled::default();
         let ack_wait = consumer.cached_info().config.ack_wait;
         let progress = settings
@@ -203,7 +204,10 @@ impl Line {
             answers = join_all(settled) => answers,
             _ = self.lost.wait_for(|is_lost| *is_lost) => return Err(unconfirmed()),
         };
-        answers.into_iter().collect::<std::result::Result<Vec<_>, _>>().map_err(|error| unconfirmed().caused_by(error))?;
+        answers
+            .into_iter()
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(|error| unconfirmed().caused_by(error))?;
         Ok(())
     }
 
@@ -226,7 +230,8 @@ async fn connect(settings: &NatsBuilder) -> Result<(Client, watch::Receiver<bool
     let (tell, lost) = watch::channel(false);
     let options = match &settings.credentials {
         Some(text) => ConnectOptions::with_credentials(text).map_err(|error| {
-            Error::new(ErrorKind::Invalid, "the credentials are not the text of a .creds file").caused_by(error)
+            Error::new(ErrorKind::Invalid, "the credentials are not the text of a .creds file")
+                .caused_by(error)
         })?,
         None => ConnectOptions::new(),
     };
@@ -251,8 +256,12 @@ async fn consumer(context: &Context, settings: &NatsBuilder) -> Result<PullConsu
     let name = &settings.consumer;
     let stream = context.get_stream(&settings.stream).await.map_err(|error| match error.kind() {
         GetStreamErrorKind::Request => unavailable("look for the stream", error),
-        GetStreamErrorKind::JetStream(told) if told.code() != 404 => unavailable("look for the stream", error),
-        GetStreamErrorKind::EmptyName | GetStreamErrorKind::InvalidStreamName | GetStreamErrorKind::JetStream(_) => {
+        GetStreamErrorKind::JetStream(told) if told.code() != 404 => {
+            unavailable("look for the stream", error)
+        }
+        GetStreamErrorKind::EmptyName
+        | GetStreamErrorKind::InvalidStreamName
+        | GetStreamErrorKind::JetStream(_) => {
             let words = format!("there is no stream `{}` at NATS: make it first", settings.stream);
             Error::new(ErrorKind::Invalid, words).caused_by(error)
         }
@@ -281,7 +290,8 @@ async fn consumer(context: &Context, settings: &NatsBuilder) -> Result<PullConsu
         })?;
     let found = &consumer.cached_info().config;
     if found.ack_policy != AckPolicy::Explicit {
-        let words = format!("the consumer `{name}` does not acknowledge each event by itself: choose another name");
+        let words =
+            format!("the consumer `{name}` does not acknowledge each event by itself: choose another name");
         return Err(Error::new(ErrorKind::Invalid, words));
     }
     if settings.filter.as_ref().is_some_and(|filter| *filter != found.filter_subject) {
@@ -292,7 +302,8 @@ async fn consumer(context: &Context, settings: &NatsBuilder) -> Result<PullConsu
 }
 
 pub(super) fn unavailable(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("NATS could not be reached to {what}; ask again later")).caused_by(error)
+    Error::new(ErrorKind::Unavailable, format!("NATS could not be reached to {what}; ask again later"))
+        .caused_by(error)
 }
 
 fn gone() -> Error {

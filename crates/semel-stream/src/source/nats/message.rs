@@ -15,7 +15,8 @@ const ID_HEADER: &str = "Nats-Msg-Id";
 pub(super) fn event(stream: &Arc<str>, info: &Info<'_>, message: &Message) -> Event {
     let headers = message.headers.as_ref().map(headers).unwrap_or_default();
     let told = headers.iter().find(|header| header.name.eq_ignore_ascii_case(ID_HEADER));
-    let id = told.map_or_else(|| format!("{stream}/{}", info.stream_sequence).into(), |header| header.value.clone());
+    let id = told
+        .map_or_else(|| format!("{stream}/{}", info.stream_sequence).into(), |header| header.value.clone());
     Event {
         stream: Arc::clone(stream),
         position: Some(Position::new(info.stream_sequence.into())),

@@ -134,7 +134,8 @@ impl Source for NatsSource {
         Box::pin(async move {
             let floor = self.info().await?.ack_floor.stream_sequence;
             // Sequences start at 1: at 0 nothing was acknowledged.
-            let position = (floor > 0).then(|| (Arc::clone(&self.settings.stream), Position::new(floor.into())));
+            let position =
+                (floor > 0).then(|| (Arc::clone(&self.settings.stream), Position::new(floor.into())));
             Ok(position.into_iter().collect())
         })
     }

@@ -85,9 +85,8 @@ async fn open(settings: &RabbitMqBuilder, base: u64) -> Result<Line> {
     let connection = connected.map_err(|error| unavailable("connect", error))?;
     let queue = ShortString::try_new(&*settings.name)
         .map_err(|error| Error::new(ErrorKind::Invalid, "the queue's name is too long").caused_by(error))?;
-    let channel = || async {
-        connection.create_channel().await.map_err(|error| unavailable("open a channel", error))
-    };
+    let channel =
+        || async { connection.create_channel().await.map_err(|error| unavailable("open a channel", error)) };
     let (deliveries, questions) = (channel().await?, channel().await?);
     declare(&questions, &queue, settings.queue).await?;
     let limited = deliveries.basic_qos(settings.prefetch, BasicQosOptions::default()).await;
@@ -96,13 +95,24 @@ async fn open(settings: &RabbitMqBuilder, base: u64) -> Result<Line> {
     let consumer =
         deliveries.basic_consume(queue.clone(), "".into(), BasicConsumeOptions::default(), nothing).await;
     let consumer = consumer.map_err(|error| unavailable("read the queue", error))?;
-    Ok(Line { connection, consumer, questions, queue, settler: Settler::start(deliveries), base, broken: None })
+    Ok(Line {
+        connection,
+        consumer,
+        questions,
+        queue,
+        settler: Settler::start(deliveries),
+        base,
+        broken: None,
+    })
 }
 
 fn address(url: &str) -> Result<AMQPUri> {
     let parsed = url.parse::<AMQPUri>();
     let mut uri = parsed.map_err(|error| {
-        Error::new(ErrorKind::Invalid, format!("this is no URL of RabbitMQ, such as amqp://127.0.0.1:5672/%2f: {error}"))
+        Error::new(
+            ErrorKind::Invalid,
+            format!("this is no URL of RabbitMQ, such as amqp://127.0.0.1:5672/%2f: {error}"),
+        )
     })?;
     uri.query.heartbeat.get_or_insert(HEARTBEAT_S);
     Ok(uri)
@@ -118,16 +128,20 @@ async fn declare(channel: &Channel, queue: &ShortString, kind: Queue) -> Result<
     if kind == Queue::Quorum {
         arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
     }
-    channel.queue_declare(queue.clone(), options, arguments).await.map(drop).map_err(|error| match error.kind() {
-        LapinKind::ProtocolError(told) if told.get_id() == NOT_FOUND => {
-            let words = format!("there is no queue `{queue}` at RabbitMQ: make it first, or have the source make it");
-            Error::new(ErrorKind::Invalid, words).caused_by(error)
+    channel.queue_declare(queue.clone(), options, arguments).await.map(drop).map_err(|error| {
+        match error.kind() {
+            LapinKind::ProtocolError(told) if told.get_id() == NOT_FOUND => {
+                let words = format!(
+                    "there is no queue `{queue}` at RabbitMQ: make it first, or have the source make it"
+                );
+                Error::new(ErrorKind::Invalid, words).caused_by(error)
+            }
+            LapinKind::ProtocolError(_) => {
+                let words = format!("RabbitMQ refuses the queue `{queue}` as it is asked for: {error}");
+                Error::new(ErrorKind::Invalid, words)
+            }
+            _ => unavailable("look for the queue", error),
         }
-        LapinKind::ProtocolError(_) => {
-            let words = format!("RabbitMQ refuses the queue `{queue}` as it is asked for: {error}");
-            Error::new(ErrorKind::Invalid, words)
-        }
-        _ => unavailable("look for the queue", error),
     })
 }
 

@@ -96,10 +96,12 @@ impl Ledger {
         let in_work = |number: &u64| self.unsettled.get(number) == Some(&Standing::InWork);
         let numbers: BTreeSet<u64> = numbers.filter(in_work).collect();
         // From the oldest on without a gap. What is not on the list is either settled or newer than all that is.
-        let run: Vec<u64> = self.unsettled.keys().copied().take_while(|number| numbers.contains(number)).collect();
+        let run: Vec<u64> =
+            self.unsettled.keys().copied().take_while(|number| numbers.contains(number)).collect();
         self.unsettled.retain(|number, _| !numbers.contains(number));
         let up_to = run.last().map(|last| Word::AcknowledgeUpTo(*last));
-        let others = numbers.iter().filter(|number| !run.contains(number)).map(|number| Word::Acknowledge(*number));
+        let others =
+            numbers.iter().filter(|number| !run.contains(number)).map(|number| Word::Acknowledge(*number));
         up_to.into_iter().chain(others).collect()
     }
 
@@ -140,7 +142,9 @@ async fn send(channel: Channel, mut errands: mpsc::UnboundedReceiver<Errand>) {
         };
         let sent = match word {
             Word::Acknowledge(number) => channel.basic_ack(number, BasicAckOptions { multiple: false }).await,
-            Word::AcknowledgeUpTo(number) => channel.basic_ack(number, BasicAckOptions { multiple: true }).await,
+            Word::AcknowledgeUpTo(number) => {
+                channel.basic_ack(number, BasicAckOptions { multiple: true }).await
+            }
             Word::GiveBack(number) => {
                 channel.basic_nack(number, BasicNackOptions { multiple: false, requeue: true }).await
             }

@@ -10,6 +10,7 @@ use semel_stream::source::{NatsSource, Reads, Source};
 use semel_stream::{EventKey, Position};
 use tokio::time::timeout;
 
+use super::consuming;
 use super::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};
 use super::way::Way;
 
@@ -142,6 +143,22 @@ struct Killable {
     stream: Stream,
 }
 
+impl Killable {
+    async fn start() -> Self {
+        let server = Nats::start().unwrap();
+        let stream = Stream::at(&server.url()).await;
+        Self { server, stream }
+    }
+
+    /// Dead at once, and back on its port some time later.
+    async fn crash(&mut self) {
+        tokio::task::block_in_place(|| {
+            self.server.kill().unwrap();
+            self.server.resume().unwrap();
+        });
+    }
+}
+
 impl Broker for Killable {
     async fn publish_all(&self, ids: &[String]) {
         self.stream.publish_all(ids).await;
@@ -166,14 +183,14 @@ impl Broker for Killable {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_nats_loses_nothing_that_was_not_acknowledged() {
-    let server = Nats::start().unwrap();
-    let stream = Stream::at(&server.url()).await;
-    let mut broker = Killable { server, stream };
-    promises::a_crash_loses_nothing_that_was_not_acknowledged(&mut broker, async |broker| {
-        broker.server.kill().unwrap();
-        broker.server.resume().unwrap();
-    })
-    .await;
+    let mut broker = Killable::start().await;
+    promises::a_crash_loses_nothing_that_was_not_acknowledged(&mut broker, Killable::crash).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_consumers_of_a_killed_nats_make_one_effect_each() {
+    let mut broker = Killable::start().await;
+    consuming::two_consumers_and_a_crash_make_one_effect_each(&mut broker, Killable::crash).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +214,8 @@ async fn the_floor_rises_only_over_what_all_readers_acknowledged() {
 async fn an_event_in_work_is_not_delivered_to_others_while_its_reader_says_so() {
     let stream = Stream::new().await;
     stream.publish("slow").await;
-    let source = || NatsSource::connect(&stream.url, &stream.name, "reader").ack_wait(Duration::from_millis(500));
+    let source =
+        || NatsSource::connect(&stream.url, &stream.name, "reader").ack_wait(Duration::from_millis(500));
     let mut patient = source().in_progress_for(Duration::from_secs(60)).build();
     let mut other = source().build();
     let slow = take(&mut patient, 1).await;
@@ -226,7 +244,10 @@ async fn what_was_not_handed_out_goes_back_at_the_farewell() {
     // Asks for eight, and takes what is there first.
     let (_, taken) = tokio::join!(stream.publish_many(8), take(&mut source, 1));
     source.acknowledge(&tags(&taken)).await.unwrap();
-    promises::until(async || { source.lag().await.unwrap() == Some(0) || source.lag().await.unwrap() == Some(7) }).await;
+    promises::until(async || {
+        source.lag().await.unwrap() == Some(0) || source.lag().await.unwrap() == Some(7)
+    })
+    .await;
     source.close().await.unwrap();
     assert!(matches!(source.fetch(1).await.unwrap(), semel_stream::source::Fetched::End));
     // Sooner than an acknowledgement is overdue.

@@ -59,7 +59,9 @@ pub(crate) async fn take(source: &mut dyn Source, count: usize) -> Vec<Delivery>
     let mut taken = Vec::new();
     while taken.len() < count {
         let fetched = timeout(PATIENCE, source.fetch(count - taken.len())).await;
-        let Fetched::Deliveries(deliveries) = fetched.expect("nothing comes").unwrap() else { panic!("no deliveries") };
+        let Fetched::Deliveries(deliveries) = fetched.expect("nothing comes").unwrap() else {
+            panic!("no deliveries")
+        };
         taken.extend(deliveries);
     }
     taken
@@ -94,12 +96,18 @@ pub(crate) async fn what_was_not_acknowledged_comes_again(broker: &impl Broker, 
     source.acknowledge(&[first[1].tag, first[2].tag]).await.unwrap();
     let left: BTreeSet<_> = [id(&first[0]), id(&first[3])].into();
     // An acknowledgement is heard before the cut, or it would rightly count for nothing.
-    until(async || { source.lag().await.unwrap() == Some(0) }).await;
+    until(async || source.lag().await.unwrap() == Some(0)).await;
     way.cut().await;
-    assert!(timeout(PATIENCE, source.fetch(4)).await.unwrap().is_err(), "a line that was cut brought something");
+    assert!(
+        timeout(PATIENCE, source.fetch(4)).await.unwrap().is_err(),
+        "a line that was cut brought something"
+    );
     let again = take(&mut *source, 2).await;
     assert_eq!(ids(&again), left);
-    assert!(again.iter().all(|delivery| delivery.event.deliveries == Some(2)), "not known to be delivered again");
+    assert!(
+        again.iter().all(|delivery| delivery.event.deliveries == Some(2)),
+        "not known to be delivered again"
+    );
     source.acknowledge(&tags(&again)).await.unwrap();
     // Control: if acknowledged events came again too, they would have come here.
     way.cut().await;
@@ -170,7 +178,10 @@ pub(crate) async fn a_fetch_that_is_dropped_loses_nothing(broker: &impl Broker) 
         }
     }
     assert_eq!(ids(&taken), published);
-    assert!(taken.iter().all(|delivery| delivery.event.deliveries == Some(1)), "some had to be delivered again");
+    assert!(
+        taken.iter().all(|delivery| delivery.event.deliveries == Some(1)),
+        "some had to be delivered again"
+    );
 }
 
 /// Reads while `crash` is called after a third, and goes on without help until everything has come.
@@ -198,7 +209,7 @@ pub(crate) async fn a_crash_loses_nothing_that_was_not_acknowledged<B: Broker>(
     }
     assert_eq!(done, published);
     assert!(ids(&in_work).is_subset(&done));
-    until(async || { source.lag().await.unwrap() == Some(0) }).await;
+    until(async || source.lag().await.unwrap() == Some(0)).await;
 }
 
 /// Asks until it is so.

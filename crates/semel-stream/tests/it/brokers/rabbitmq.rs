@@ -11,6 +11,7 @@ use semel_stream::source::rabbitmq::Queue as Kind;
 use semel_stream::source::{RabbitMqSource, Reads, Source};
 use semel_stream::{EventKey, KeyFault};
 
+use super::consuming;
 use super::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};
 use super::way::Way;
 
@@ -49,7 +50,8 @@ impl Queue {
     async fn publish_with(&self, channel: &Channel, properties: BasicProperties) {
         let properties = properties.with_delivery_mode(PERSISTENT);
         let options = BasicPublishOptions::default();
-        let sent = channel.basic_publish("".into(), self.name.as_str().into(), options, b"{}", properties).await;
+        let sent =
+            channel.basic_publish("".into(), self.name.as_str().into(), options, b"{}", properties).await;
         assert!(matches!(sent.unwrap().await.unwrap(), Confirmation::Ack(_)));
     }
 }
@@ -75,7 +77,8 @@ impl Broker for Queue {
     async fn left(&self) -> Option<u64> {
         let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
         let channel = self.channel().await.ok()?;
-        let queue = channel.queue_declare(self.name.as_str().into(), passive, FieldTable::default()).await.ok()?;
+        let queue =
+            channel.queue_declare(self.name.as_str().into(), passive, FieldTable::default()).await.ok()?;
         Some(queue.message_count().into())
     }
 
@@ -113,7 +116,11 @@ async fn an_event_of_rabbitmq_has_its_id_headers_and_routing_key() {
     assert_eq!(events[0].header_value("size"), Some("-3"));
     assert_eq!(events[0].header_value("nested"), None);
     assert_eq!(events[1].id, None);
-    assert_eq!(EventKey::Broker.of(&events[1]), Err(KeyFault::Missing), "the policy for events without a key decides");
+    assert_eq!(
+        EventKey::Broker.of(&events[1]),
+        Err(KeyFault::Missing),
+        "the policy for events without a key decides"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,6 +152,22 @@ struct Killable {
     queue: Queue,
 }
 
+impl Killable {
+    async fn start() -> Self {
+        let server = RabbitMq::start().unwrap();
+        let queue = Queue::at(&server.url(), Kind::Durable).await;
+        Self { server, queue }
+    }
+
+    /// Dead at once, and back on its port some time later.
+    async fn crash(&mut self) {
+        tokio::task::block_in_place(|| {
+            self.server.kill().unwrap();
+            self.server.resume().unwrap();
+        });
+    }
+}
+
 impl Broker for Killable {
     async fn publish_all(&self, ids: &[String]) {
         self.queue.publish_all(ids).await;
@@ -169,14 +192,14 @@ impl Broker for Killable {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_rabbitmq_loses_nothing_that_was_not_acknowledged() {
-    let server = RabbitMq::start().unwrap();
-    let queue = Queue::at(&server.url(), Kind::Durable).await;
-    let mut broker = Killable { server, queue };
-    promises::a_crash_loses_nothing_that_was_not_acknowledged(&mut broker, async |broker| {
-        broker.server.kill().unwrap();
-        broker.server.resume().unwrap();
-    })
-    .await;
+    let mut broker = Killable::start().await;
+    promises::a_crash_loses_nothing_that_was_not_acknowledged(&mut broker, Killable::crash).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_consumers_of_a_killed_rabbitmq_make_one_effect_each() {
+    let mut broker = Killable::start().await;
+    consuming::two_consumers_and_a_crash_make_one_effect_each(&mut broker, Killable::crash).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
