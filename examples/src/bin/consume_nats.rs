@@ -38,11 +38,12 @@ struct Printed;
 
 impl Watch for Printed {
     fn saw(&self, step: &Step<'_>) {
-        match step {
-            Step::Duplicate(at) => println!("seen before: {}", at.key.unwrap_or("?")),
-            Step::DeadLetter { at, error, .. } => println!("put aside: {} ({error})", at.key.unwrap_or("?")),
-            Step::Waiting(error) => println!("waiting: {error}"),
-            _ => {}
+        if let Step::Duplicate(at) = step {
+            println!("seen before: {}", at.key.unwrap_or("?"));
+        } else if let Step::DeadLetter { at, error, .. } = step {
+            println!("put aside: {} ({error})", at.key.unwrap_or("?"));
+        } else if let Step::Waiting(error) = step {
+            println!("waiting: {error}");
         }
     }
 }

@@ -1,4 +1,6 @@
 //! Streams, on every store and every broker.
+#![cfg(test)]
+#![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
 
 mod brokers;
 mod pipeline;

@@ -13,7 +13,7 @@ use async_nats::jetstream::consumer::{AckPolicy, Consumer, PullConsumer};
 use async_nats::jetstream::context::GetStreamErrorKind;
 use async_nats::jetstream::stream::ConsumerErrorKind;
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions, Event, Message, StatusCode, Subject, Subscriber};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, Message, StatusCode, Subject, Subscriber};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use futures_util::{FutureExt, StreamExt};
@@ -247,7 +247,20 @@ async fn connect(settings: &NatsBuilder) -> Result<(Client, watch::Receiver<bool
             }
             std::future::ready(())
         });
-    let client = options.connect(&settings.url).await.map_err(|error| unavailable("connect", error))?;
+    let client = options.connect(&settings.url).await.map_err(|error| {
+        let words = match error.kind() {
+            ConnectErrorKind::ServerParse => "this is no URL of NATS, such as nats://127.0.0.1:4222",
+            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+                "NATS refuses the name, the password, the token or the credentials: mend them"
+            }
+            ConnectErrorKind::Dns
+            | ConnectErrorKind::TimedOut
+            | ConnectErrorKind::Tls
+            | ConnectErrorKind::Io
+            | ConnectErrorKind::MaxReconnects => return unavailable("connect", error),
+        };
+        Error::new(ErrorKind::Invalid, words).caused_by(error)
+    })?;
     Ok((client, lost))
 }
 

@@ -18,7 +18,8 @@ impl Progress {
     /// Speaks for every event of `unsettled`, until `at_most` after its delivery.
     pub(super) fn start(client: Client, unsettled: Unsettled, ack_wait: Duration, at_most: Duration) -> Self {
         Self(tokio::spawn(async move {
-            let mut tick = tokio::time::interval((ack_wait / TIMES).max(Duration::from_millis(1)));
+            let between = ack_wait.checked_div(TIMES).unwrap_or(ack_wait);
+            let mut tick = tokio::time::interval(between.max(Duration::from_millis(1)));
             loop {
                 tick.tick().await;
                 for reply in unsettled.delivered_within(at_most) {

@@ -19,6 +19,7 @@ const CONNECT_MOST: Duration = Duration::from_secs(10);
 const HEARTBEAT_S: u16 = 10;
 /// The reply code of a farewell without a reason.
 const GOODBYE: u16 = 200;
+const ACCESS_REFUSED: u16 = 403;
 const NOT_FOUND: u16 = 404;
 
 /// A connection.
@@ -82,7 +83,13 @@ impl Line {
 async fn open(settings: &RabbitMqBuilder, base: u64) -> Result<Line> {
     let properties = ConnectionProperties::default().with_connection_name("semel".into());
     let connected = Connection::connect_uri(address(&settings.url)?, properties).await;
-    let connection = connected.map_err(|error| unavailable("connect", error))?;
+    let connection = connected.map_err(|error| match refusal(&error) {
+        Some(ACCESS_REFUSED) => {
+            Error::new(ErrorKind::Invalid, "RabbitMQ refuses the name or the password: mend the URL")
+                .caused_by(error)
+        }
+        _ => unavailable("connect", error),
+    })?;
     let queue = ShortString::try_new(&*settings.name)
         .map_err(|error| Error::new(ErrorKind::Invalid, "the queue's name is too long").caused_by(error))?;
     let channel =
@@ -128,21 +135,24 @@ async fn declare(channel: &Channel, queue: &ShortString, kind: Queue) -> Result<
     if kind == Queue::Quorum {
         arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
     }
-    channel.queue_declare(queue.clone(), options, arguments).await.map(drop).map_err(|error| {
-        match error.kind() {
-            LapinKind::ProtocolError(told) if told.get_id() == NOT_FOUND => {
-                let words = format!(
-                    "there is no queue `{queue}` at RabbitMQ: make it first, or have the source make it"
-                );
-                Error::new(ErrorKind::Invalid, words).caused_by(error)
-            }
-            LapinKind::ProtocolError(_) => {
-                let words = format!("RabbitMQ refuses the queue `{queue}` as it is asked for: {error}");
-                Error::new(ErrorKind::Invalid, words)
-            }
-            _ => unavailable("look for the queue", error),
+    let declared = channel.queue_declare(queue.clone(), options, arguments).await;
+    declared.map(drop).map_err(|error| match refusal(&error) {
+        Some(NOT_FOUND) => {
+            let words =
+                format!("there is no queue `{queue}` at RabbitMQ: make it first, or have the source make it");
+            Error::new(ErrorKind::Invalid, words).caused_by(error)
         }
+        Some(_) => {
+            let words = format!("RabbitMQ refuses the queue `{queue}` as it is asked for: {error}");
+            Error::new(ErrorKind::Invalid, words)
+        }
+        None => unavailable("look for the queue", error),
     })
+}
+
+/// The code with which the broker refused something; `None` if it is not the broker that failed.
+fn refusal(error: &lapin::Error) -> Option<u16> {
+    if let LapinKind::ProtocolError(told) = error.kind() { Some(told.get_id()) } else { None }
 }
 
 fn received(next: Option<lapin::Result<Delivery>>) -> Result<Delivery> {

@@ -27,8 +27,6 @@ pub struct RabbitMqSource {
     dial: Dial<Line>,
     /// The last tag that was handed out, on whichever line.
     last_tag: u64,
-    /// Whether there ever was a line.
-    was_open: bool,
     is_closed: bool,
 }
 
@@ -39,7 +37,7 @@ impl RabbitMqSource {
     }
 
     pub(super) fn new(settings: RabbitMqBuilder) -> Self {
-        Self { settings, line: None, dial: Dial::new(), last_tag: 0, was_open: false, is_closed: false }
+        Self { settings, line: None, dial: Dial::new(), last_tag: 0, is_closed: false }
     }
 
     /// The connection; a new one if there is none.
@@ -49,12 +47,8 @@ impl RabbitMqSource {
         }
         let line = match self.line.take() {
             Some(line) => line,
-            None => {
-                let opened = self.dial.finish(|| Line::open(self.settings.clone(), self.last_tag)).await;
-                opened.map_err(|error| if self.was_open { temporary(&error) } else { error })?
-            }
+            None => self.dial.finish(|| Line::open(self.settings.clone(), self.last_tag)).await?,
         };
-        self.was_open = true;
         Ok(self.line.insert(line))
     }
 
@@ -76,11 +70,6 @@ impl RabbitMqSource {
         }
         Ok(deliveries)
     }
-}
-
-/// A queue that was there before is called missing also while the broker that has it is down.
-fn temporary(error: &Error) -> Error {
-    Error::new(ErrorKind::Unavailable, error.to_string())
 }
 
 /// The broker's numbers of those tags that are of this line.

@@ -40,7 +40,7 @@ fn consume(
 
 pub(crate) async fn two_consumers_and_a_crash_make_one_effect_each<B: Broker>(
     broker: &mut B,
-    crash: impl AsyncFnOnce(&mut B),
+    crash: impl FnOnce(&mut B),
 ) {
     let published = broker.publish_many(EVENTS).await;
     let ids: Vec<_> = published.iter().cloned().collect();
@@ -50,7 +50,7 @@ pub(crate) async fn two_consumers_and_a_crash_make_one_effect_each<B: Broker>(
     let effects = Effects::default();
     let consumers = [consume(broker, &pipeline, &effects), consume(broker, &pipeline, &effects)];
     until(async || effects.lock().unwrap().len() >= EVENTS / 4).await;
-    crash(broker).await;
+    crash(broker);
     until(async || effects.lock().unwrap().len() == EVENTS && broker.left().await == Some(0)).await;
     let mut reports = Vec::new();
     for (stopper, running) in consumers {

@@ -151,7 +151,7 @@ impl Killable {
     }
 
     /// Dead at once, and back on its port some time later.
-    async fn crash(&mut self) {
+    fn crash(&mut self) {
         tokio::task::block_in_place(|| {
             self.server.kill().unwrap();
             self.server.resume().unwrap();
@@ -216,7 +216,7 @@ async fn an_event_in_work_is_not_delivered_to_others_while_its_reader_says_so() 
     stream.publish("slow").await;
     let source =
         || NatsSource::connect(&stream.url, &stream.name, "reader").ack_wait(Duration::from_millis(500));
-    let mut patient = source().in_progress_for(Duration::from_secs(60)).build();
+    let mut patient = source().in_progress_for(Duration::from_mins(1)).build();
     let mut other = source().build();
     let slow = take(&mut patient, 1).await;
     assert!(timeout(Duration::from_secs(2), other.fetch(1)).await.is_err(), "it came although it is in work");

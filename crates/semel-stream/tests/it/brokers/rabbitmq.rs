@@ -160,7 +160,7 @@ impl Killable {
     }
 
     /// Dead at once, and back on its port some time later.
-    async fn crash(&mut self) {
+    fn crash(&mut self) {
         tokio::task::block_in_place(|| {
             self.server.kill().unwrap();
             self.server.resume().unwrap();
@@ -286,6 +286,9 @@ async fn a_queue_that_is_not_as_it_was_asked_for_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
     let error = RabbitMqSource::connect("amqp://127.0.0.1:1", "q").open().await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    let stranger = url.replace("guest:guest", "guest:wrong");
+    let error = RabbitMqSource::connect(&stranger, &queue.name).open().await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
     // A queue that is there may be read whatever it is.
     let exclusive = QueueDeclareOptions { auto_delete: true, ..QueueDeclareOptions::default() };
     let channel = queue.channel().await.unwrap();
