@@ -3,4 +3,6 @@
 #![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
 
 mod brokers;
+mod consumer;
+mod feed;
 mod pipeline;
