@@ -6,6 +6,7 @@
     reason = "what overflows, or is told what no test foresees, fails a test, as it should"
 )]
 
+mod brokers;
 mod consumer;
 mod feed;
 #[cfg(feature = "postgres")]
