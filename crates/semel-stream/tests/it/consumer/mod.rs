@@ -13,3 +13,4 @@ mod report;
 mod stopping;
 mod streams;
 mod systems;
+mod work;
