@@ -1,0 +1,80 @@
+//! A connection that is being made, kept while whoever waits for it goes away and comes again.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use semel::{Error, ErrorKind, Result};
+
+/// At most one connection in the making. Without it, a caller that drops its `fetch` ever so often would start to connect
+/// again and again, and never get there.
+pub(super) struct Dial<L> {
+    making: Option<Pin<Box<dyn Future<Output = Result<L>> + Send>>>,
+    /// Whether there ever was a connection.
+    was_made: bool,
+}
+
+impl<L> Dial<L> {
+    pub(super) fn new() -> Self {
+        Self { making: None, was_made: false }
+    }
+
+    /// Goes on with what was started, or starts.
+    ///
+    /// What a broker refuses the first time it will refuse for ever. What it refuses later is worth another try: a queue is
+    /// called missing also while the node that has it is down.
+    pub(super) async fn finish<F>(&mut self, start: impl FnOnce() -> F) -> Result<L>
+    where
+        F: Future<Output = Result<L>> + Send + 'static,
+    {
+        let made = self.making.get_or_insert_with(|| Box::pin(start())).as_mut().await;
+        self.making = None;
+        match made {
+            Err(error) if self.was_made && error.kind() == ErrorKind::Invalid => {
+                Err(Error::new(ErrorKind::Unavailable, error.to_string()))
+            }
+            made => {
+                self.was_made |= made.is_ok();
+                made
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    async fn slowly() -> Result<u8> {
+        sleep(Duration::from_millis(100)).await;
+        Ok(7)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_gets_made_for_a_caller_that_never_waits_long() {
+        let mut dial = Dial::new();
+        let mut asked = 0_u32;
+        let made = loop {
+            asked = asked.saturating_add(1);
+            if let Ok(made) = timeout(Duration::from_millis(30), dial.finish(slowly)).await {
+                break made.unwrap();
+            }
+        };
+        assert_eq!((made, asked), (7, 4));
+        // Control: started over each time, it is never there.
+        assert!(timeout(Duration::from_millis(30), slowly()).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_final_only_before_the_first_connection() {
+        let mut dial = Dial::new();
+        let refused = || std::future::ready(Err::<u8, _>(Error::new(ErrorKind::Invalid, "no such queue")));
+        assert_eq!(dial.finish(refused).await.unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(dial.finish(|| std::future::ready(Ok(7))).await.unwrap(), 7);
+        let later = dial.finish(refused).await.unwrap_err();
+        assert_eq!((later.kind(), later.to_string().as_str()), (ErrorKind::Unavailable, "no such queue"));
+    }
+}
