@@ -12,14 +12,14 @@ use tempfile::TempDir;
 
 use super::ask::{assigned, deliveries, ids, news, payloads, silence, tags};
 
-fn file(text: &str) -> (TempDir, PathBuf) {
+pub(crate) fn file(text: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.jsonl");
     fs::write(&path, text).unwrap();
     (folder, path)
 }
 
-fn append(path: &Path, text: &str) {
+pub(crate) fn append(path: &Path, text: &str) {
     OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
