@@ -165,7 +165,7 @@ impl FeedSource {
         kept.reached()?;
         if let Some(news) = kept.commands.get_mut(&self.reader).and_then(VecDeque::pop_front) {
             if let Fetched::Revoked(streams) = &news {
-                streams.iter().for_each(|stream| drop(self.at.remove(stream)));
+                self.at.retain(|stream, _| !streams.contains(stream));
             }
             return Ok(Ok(news));
         }
