@@ -129,8 +129,13 @@ impl<'s, S: Source + 's> Desk<'s, S> {
         self.pause_until.filter(|_| self.source.is_some())
     }
 
-    /// Says goodbye. A source that is busy still is left as it is.
+    /// Says goodbye. A source that only waits for deliveries is called back for it; one that is busy still is left as it
+    /// is.
     pub(super) async fn close(&mut self, tools: &Tools) {
+        if self.is_fetching {
+            self.interrupt();
+            let _ = timeout(GOODBYE_MAX, self.answer()).await;
+        }
         let Some(source) = &mut self.source else { return };
         if let Ok(Ok(lag)) = timeout(GOODBYE_MAX, source.lag()).await {
             tools.tally.lag(lag);

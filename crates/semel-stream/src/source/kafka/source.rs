@@ -287,7 +287,10 @@ impl Source for KafkaSource {
 
 impl Drop for KafkaSource {
     fn drop(&mut self) {
-        drop(self.leave());
+        if let Some(consumer) = self.leave() {
+            // To leave the group takes a while, and whoever drops us may have other things to do.
+            std::thread::spawn(move || drop(consumer));
+        }
     }
 }
 

@@ -1,0 +1,56 @@
+//! Orders from a topic of Kafka, whose partitions move between readers: each is charged once. Ctrl-C ends it in order.
+//!
+//! ```text
+//! cargo run --features kafka --bin consume_kafka -- 127.0.0.1:9092 orders
+//! ```
+
+use semel::{Outcome, Semel};
+use semel_file::FileStore;
+use semel_stream::source::KafkaSource;
+use semel_stream::{Checkpoint, Consumer, EventKey, Failure, Order as InOrder, Pipeline};
+use serde::Deserialize;
+
+const FOLDER: &str = "semel-data";
+const GROUP: &str = "billing";
+
+#[derive(Deserialize)]
+struct Order {
+    id: String,
+    cents: u64,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let brokers = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:9092".to_owned());
+    let topic = std::env::args().nth(2).unwrap_or_else(|| "orders".to_owned());
+    let semel = Semel::new(FileStore::open(FOLDER)?);
+    let pipeline = Pipeline::new(&semel, "charge-orders")?;
+    let source = KafkaSource::connect(&brokers, &[&topic], GROUP)?;
+
+    // Records of one customer, who is their key, stay in order; those of others run beside them.
+    let consumer = Consumer::new(pipeline, source)
+        .key(EventKey::Pointer("/id".into()))
+        .order(InOrder::PartitionKey)
+        .checkpoint(Checkpoint::Every(100));
+    let stopper = consumer.stopper();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            stopper.stop();
+        }
+    });
+    println!("reading {topic} at {brokers}; Ctrl-C to end");
+    let report = consumer
+        .run(async |event, permit| {
+            // A record that makes no sense today makes none tomorrow: to the dead letters with it.
+            let order: Order =
+                serde_json::from_slice(&event.payload).map_err(|error| Failure::Dead(error.to_string()))?;
+            println!("  charged {} cents for {}, attempt {}", order.cents, order.id, permit.attempt());
+            Ok(Outcome::success(format!("ch_{}", order.id)))
+        })
+        .await?;
+    println!("{} delivered, {} charged, {} seen before", report.delivered, report.ran, report.duplicates);
+    for (stream, position) in &report.offsets {
+        println!("  {stream} is done up to {position}");
+    }
+    Ok(())
+}
