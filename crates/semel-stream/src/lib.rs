@@ -6,6 +6,7 @@
 //! receipt found.
 //!
 //! - `pipeline`: receipts and offsets on any store, in batches; `receipt`, `offset`: what is kept.
+//! - `statistics`: what a pipeline has done, page by page and in numbers.
 //! - `event`: what a source hands over; `key`: what makes two events the same one.
 //! - `source`: where events come from, one file a broker.
 //! - `consumer`: the loop over a source; `dead_letter`: what becomes of events that cannot be processed.
@@ -19,6 +20,7 @@ mod pipeline;
 mod process;
 mod receipt;
 pub mod source;
+mod statistics;
 
 pub use event::{Event, Header};
 pub use failure::{Failure, Handled};
@@ -28,3 +30,4 @@ pub use pipeline::{Pipeline, PipelineBuilder, RECEIPT_RETENTION_DEFAULT};
 pub use process::{Processed, Seen};
 pub use receipt::{DEAD_LETTER_KIND, Receipt, dead_letter};
 pub use semel::machine::offset::{Offset, Position};
+pub use statistics::{EventRecord, EventState, ReceiptFilter, ReceiptPage, ReceiptsAfter, Statistics};

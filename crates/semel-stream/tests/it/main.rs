@@ -1,3 +1,4 @@
 //! Streams, on every store and every broker.
 
 mod pipeline;
+mod statistics;
