@@ -1,0 +1,4 @@
+//! Every source, on its broker.
+
+mod ask;
+mod file;
