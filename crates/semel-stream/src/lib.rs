@@ -12,6 +12,8 @@
 //! - `consumer`: the loop over a source; `dead_letter`: what becomes of events that cannot be processed.
 //! - `postgres`: effects that commit together with receipt and offset.
 
+mod consumer;
+mod dead_letter;
 mod event;
 mod failure;
 mod key;
@@ -22,6 +24,11 @@ mod receipt;
 pub mod source;
 mod statistics;
 
+pub use consumer::{
+    At, Backoff, Checkpoint, Consumer, OnBusy, OnHeld, Order, Report, Step, Stopper, Task, Watch, Work,
+    Worked,
+};
+pub use dead_letter::{DeadLetter, DeadLetters, LoggedDeadLetters};
 pub use event::{Event, Header};
 pub use failure::{Failure, Handled};
 pub use key::{EventKey, KeyFault, KeyFunction, OnMissingKey};

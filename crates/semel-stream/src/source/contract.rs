@@ -49,6 +49,40 @@ pub trait Source: Send {
     fn close(&mut self) -> Pending<'_, ()>;
 }
 
+impl<S: Source + ?Sized> Source for Box<S> {
+    fn reads(&self) -> Reads {
+        (**self).reads()
+    }
+
+    fn fetch(&mut self, most: usize) -> Pending<'_, Fetched> {
+        (**self).fetch(most)
+    }
+
+    fn acknowledge<'a>(&'a mut self, tags: &'a [Tag]) -> Pending<'a, ()> {
+        (**self).acknowledge(tags)
+    }
+
+    fn give_back<'a>(&'a mut self, tags: &'a [Tag], after: Duration) -> Pending<'a, ()> {
+        (**self).give_back(tags, after)
+    }
+
+    fn start<'a>(&'a mut self, stream: &'a str, after: Option<Position>) -> Pending<'a, ()> {
+        (**self).start(stream, after)
+    }
+
+    fn floor(&mut self) -> Pending<'_, Vec<(Arc<str>, Position)>> {
+        (**self).floor()
+    }
+
+    fn lag(&mut self) -> Pending<'_, Option<u64>> {
+        (**self).lag()
+    }
+
+    fn close(&mut self) -> Pending<'_, ()> {
+        (**self).close()
+    }
+}
+
 /// How streams are spread over readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
