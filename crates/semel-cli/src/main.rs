@@ -38,9 +38,13 @@ mod walk;
 mod watch;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use args::Command;
+
+/// How long is waited at the end for what nobody waits for any more.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     match run(args::parse()) {
@@ -58,7 +62,10 @@ fn run(command: Command) -> Result<()> {
         .enable_all()
         .build()
         .context("the runtime cannot start; are threads or memory limited?")?;
-    runtime.block_on(carry_out(command))
+    let carried_out = runtime.block_on(carry_out(command));
+    // Somebody may still be reading standard input, which nothing can interrupt.
+    runtime.shutdown_timeout(PATIENCE);
+    carried_out
 }
 
 async fn carry_out(command: Command) -> Result<()> {

@@ -226,7 +226,8 @@ mod tests {
     async fn ran(command: &str, timeout: Option<Duration>, input: &[u8]) -> Ended {
         let exec = Exec { command: command.to_owned(), timeout };
         let environment = Environment::of("orders", &Event::new("s", "e-1", "x"));
-        let run = exec.run(&environment, Bytes::copy_from_slice(input), std::future::pending(), &Screen::none());
+        let (input, screen) = (Bytes::copy_from_slice(input), Screen::none());
+        let run = exec.run(&environment, input, std::future::pending(), &screen);
         tokio::time::timeout(Duration::from_secs(30), run).await.expect("a run ends")
     }
 
@@ -267,7 +268,8 @@ mod tests {
         let exec = Exec { command: "sleep 30".to_owned(), timeout: None };
         let environment = Environment::of("orders", &Event::new("s", "e-1", "x"));
         let lost = tokio::time::sleep(Duration::from_millis(100));
-        let run = exec.run(&environment, Bytes::new(), lost, &Screen::none());
+        let screen = Screen::none();
+        let run = exec.run(&environment, Bytes::new(), lost, &screen);
         let ended = tokio::time::timeout(Duration::from_secs(10), run).await.expect("a run ends");
         assert!(matches!(ended.how, How::Lost), "{ended:?}");
     }

@@ -39,7 +39,7 @@ struct Row {
 
 pub(crate) async fn list(plan: &Offsets) -> Result<()> {
     let store = opening::open_existing(&plan.store).await?;
-    let (mut rows, mut now) = (Vec::new(), Timestamp::UNSTAMPED);
+    let (mut rows, mut now) = (Vec::new(), Timestamp::from_micros(0));
     let bar = Bar::of_ids("looking");
     let mut walk = Walk::new(&*store, plan.filter(), None);
     while let Some(page) = walk.next().await? {
