@@ -7,6 +7,7 @@ use std::time::Duration;
 use semel_stream::{At, Pipeline, Step, Watch};
 
 use super::screen::Screen;
+use crate::terminal::number::counted;
 use crate::terminal::stopwatch::Stopwatch;
 use crate::terminal::text;
 
@@ -89,8 +90,9 @@ impl Watch for Told {
                 self.line(&format!("attempt {attempt} of {} failed: {}", self.name(at), text::shown(error)));
             }
             Step::DeadLetter { at, attempts, error } => self.line(&format!(
-                "{} is put aside after {attempts} attempts: {}",
+                "{} is put aside after {}: {}",
                 self.name(at),
+                counted(u64::from(*attempts), "attempt"),
                 text::shown(error)
             )),
             Step::Held(at) => {

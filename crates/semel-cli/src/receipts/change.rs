@@ -66,8 +66,8 @@ impl Of {
 
     fn unknown(&self) -> anyhow::Error {
         anyhow::anyhow!(
-            "{} has no record of {}: nobody has processed it, or its retention is over. Keys must be exact; \
-             `semel receipts {0}` shows what there is",
+            "{} has no record of {}: nobody has processed it, or its retention is over. Keys must be exact (one \
+             that was text in JSON has its quotes: '\"order-7\"'); `semel receipts {0}` shows what there is",
             text::shown(&self.pipeline),
             text::shown(&self.event),
         )

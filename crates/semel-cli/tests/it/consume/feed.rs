@@ -109,6 +109,14 @@ pub(crate) fn consumed(place: &Place, source: &str, exec: &str, more: &str) -> R
     ran(&mut consume(place, source, exec, more))
 }
 
+/// It must have ended with code 1, and with an error behind all that it said; that error.
+#[track_caller]
+pub(crate) fn stopped(ran: Ran) -> String {
+    assert_eq!(ran.code, Some(1), "{}\n{}", ran.err, ran.out);
+    let at = ran.err.find("error: ").unwrap_or_else(|| panic!("no error: {}", ran.err));
+    ran.err[at..].to_owned()
+}
+
 /// A consumer that is running. Dropped, it is killed.
 pub(crate) struct Consuming {
     child: Child,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::feed::{Feed, consumed, length};
+use super::feed::{Feed, consume, consumed, length, stopped};
 use crate::binary::{on, ran, run as semel_says, semel};
 use crate::place::Place;
 
@@ -111,7 +111,7 @@ fn a_failure_that_needs_somebody_stops_and_nothing_is_lost(place: &Place) {
         let (place, feed) = (&place.another(), Feed::of_orders(20));
         let exec = feed.tracing(&format!("case $SEMEL_KEY in *order-7*) {stop}; exit;; esac;"));
         let source = feed.source();
-        let error = consumed(place, &source, &exec, "--key pointer:/id --order stream").failed();
+        let error = stopped(consumed(place, &source, &exec, "--key pointer:/id --order stream"));
         assert!(error.contains(said), "{error}");
         let keys: Vec<_> = feed.traces().into_keys().collect();
         assert!(keys.len() <= 7, "what is behind it waits: {keys:?}");
@@ -128,7 +128,7 @@ fn events_without_a_key_are_treated_as_was_said(place: &Place) {
     feed.append_text("{\"cents\":1}\nno JSON\n");
     feed.append([2]);
     let exec = feed.tracing("");
-    let error = consumed(place, &feed.source(), &exec, "--key pointer:/id --order stream").failed();
+    let error = stopped(consumed(place, &feed.source(), &exec, "--key pointer:/id --order stream"));
     assert!(error.contains("key"), "{error}");
     assert_eq!(feed.traces().len(), 2, "what is behind it waits");
 
@@ -200,7 +200,7 @@ fn a_command_for_dead_letters_is_run_until_it_takes_them() {
         "[ -e {0}.once ] || {{ touch {0}.once; exit 1; }}; echo \"$SEMEL_KEY $SEMEL_ATTEMPTS $SEMEL_ERROR\" >> {0}",
         taken.display()
     );
-    let mut command = super::feed::consume(&place, &feed.source(), "exit 65", "--key pointer:/id");
+    let mut command = consume(&place, &feed.source(), "exit 65", "--key pointer:/id");
     ran(command.args(["--dead-letter-exec", &take])).fine();
     let text = std::fs::read_to_string(&taken).expect("is there");
     assert_eq!(text, "\"order-0\" 1 the command ended with code 65\n");
