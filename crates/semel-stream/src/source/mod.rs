@@ -5,7 +5,15 @@
 
 mod contract;
 mod file;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod outstanding;
+#[cfg(feature = "redis")]
+mod redis;
 
 pub use contract::{Delivery, Fetched, Pending, Reads, Source, Tag};
 pub use file::{LINE_BYTES_MAX_DEFAULT, LinesSource};
+#[cfg(feature = "kafka")]
+pub use kafka::{KafkaBuilder, KafkaSource};
+#[cfg(feature = "redis")]
+pub use redis::{RedisStreamBuilder, RedisStreamSource};

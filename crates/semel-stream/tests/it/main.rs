@@ -1,5 +1,7 @@
 //! Streams, on every store and every broker.
 
 mod brokers;
+mod consumer;
+mod feed;
 mod pipeline;
 mod statistics;

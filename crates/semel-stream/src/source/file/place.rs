@@ -27,12 +27,13 @@ impl Place {
 
     /// Opens the file at this byte, which must be the end of a line.
     pub(super) async fn open_at(&mut self, at: u64) -> Result<File> {
-        let (file, metadata, ends_line) = self.opened_at(at).await.map_err(|error| self.unread(error))?;
-        if metadata.len() < at || !ends_line {
-            return Err(self.other(&format!("no line ends at byte {at}, up to where it was read")));
+        match self.opened_at(at).await.map_err(|error| self.unread(error))? {
+            Some((file, opened)) => {
+                self.opened = Some(opened);
+                Ok(file)
+            }
+            None => Err(self.other(&format!("no line ends at byte {at}, up to where it was read"))),
         }
-        self.opened = Some(identity(&metadata));
-        Ok(file)
     }
 
     /// Notices that the file was cut off, or that another one has its name now. `end` is how far it was read.
@@ -48,16 +49,20 @@ impl Place {
         }
     }
 
-    async fn opened_at(&self, at: u64) -> io::Result<(File, Metadata, bool)> {
+    /// The file at this byte; `None` if no line ends there.
+    async fn opened_at(&self, at: u64) -> io::Result<Option<(File, Identity)>> {
         let mut file = File::open(&self.path).await?;
         let metadata = file.metadata().await?;
+        if metadata.len() < at {
+            return Ok(None);
+        }
         let mut around = Vec::new();
         file.seek(SeekFrom::Start(at.saturating_sub(1))).await?;
         (&mut file).take(2).read_to_end(&mut around).await?;
         file.seek(SeekFrom::Start(at)).await?;
         // The last line may have had no end when it was read.
         let ends_line = at == 0 || matches!(around[..], [b'\n', ..] | [_] | [_, b'\n' | b'\r']);
-        Ok((file, metadata, ends_line))
+        Ok(ends_line.then_some((file, identity(&metadata))))
     }
 
     fn unread(&self, error: io::Error) -> Error {

@@ -2,3 +2,7 @@
 
 mod ask;
 mod file;
+#[cfg(feature = "kafka")]
+mod kafka;
+#[cfg(feature = "redis")]
+mod redis;

@@ -1,0 +1,65 @@
+//! What the server answers, taken apart.
+
+use redis::Value;
+
+use super::entry::{Entry, EntryId};
+
+/// The parts of a list.
+pub(super) fn list(value: &Value) -> Option<&[Value]> {
+    match value {
+        Value::Array(items) => Some(items),
+        _ => None,
+    }
+}
+
+/// A text, as bytes.
+pub(super) fn bytes(value: &Value) -> Option<&[u8]> {
+    match value {
+        Value::BulkString(bytes) => Some(bytes),
+        Value::SimpleString(text) => Some(text.as_bytes()),
+        _ => None,
+    }
+}
+
+/// A number.
+pub(super) fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        _ => std::str::from_utf8(bytes(value)?).ok()?.parse().ok(),
+    }
+}
+
+/// The id of an entry.
+pub(super) fn id(value: &Value) -> Option<EntryId> {
+    std::str::from_utf8(bytes(value)?).ok()?.parse().ok()
+}
+
+/// Entries: `[[id, [field, value, …]], …]`.
+pub(super) fn entries(value: &Value) -> Option<Vec<Entry>> {
+    list(value)?.iter().map(entry).collect()
+}
+
+fn entry(value: &Value) -> Option<Entry> {
+    let [at, fields] = list(value)? else { return None };
+    let fields = match fields {
+        Value::Nil => None,
+        fields => Some(pairs(fields)?),
+    };
+    Some(Entry { id: id(at)?, fields, deliveries: None })
+}
+
+fn pairs(value: &Value) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+    let pair = |pair: &[Value]| match pair {
+        [name, value] => Some((bytes(name)?.to_vec(), bytes(value)?.to_vec())),
+        _ => None,
+    };
+    list(value)?.chunks(2).map(pair).collect()
+}
+
+/// What stands under a name: `[name, value, …]`.
+pub(super) fn under<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    list(value)?.chunks(2).find_map(|pair| match pair {
+        [key, value] if bytes(key) == Some(name.as_bytes()) => Some(value),
+        _ => None,
+    })
+}

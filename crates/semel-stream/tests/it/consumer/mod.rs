@@ -1,0 +1,15 @@
+//! The loop: what it promises, on a store in memory unless a test says otherwise.
+
+mod bench;
+mod busy;
+mod checkpoint;
+mod dead_letter;
+mod frontier;
+mod missing_key;
+mod order;
+mod outage;
+mod redelivery;
+mod report;
+mod stopping;
+mod streams;
+mod systems;
