@@ -34,6 +34,8 @@ impl Need {
 const FOR_TESTS: &[Need] = &[
     Need { look: Look::Ask(semel_servers::Postgres::is_installed), package: "postgresql" },
     Need { look: Look::Ask(semel_servers::Redis::is_installed), package: "redis-server" },
+    Need { look: Look::Ask(semel_servers::Nats::is_installed), package: "nats-server" },
+    Need { look: Look::Ask(semel_servers::RabbitMq::is_installed), package: "rabbitmq-server" },
 ];
 
 /// What power cuts are made of: file systems and mounts.

@@ -4,13 +4,14 @@ use std::io::Read;
 
 use anyhow::{Context, Result};
 use semel_servers::{
-    AppendFsync, POSTGRES_VARIABLE, Postgres, REDIS_CLUSTER_VARIABLE, REDIS_VARIABLE, Redis, RedisCluster,
+    AppendFsync, NATS_VARIABLE, Nats, POSTGRES_VARIABLE, Postgres, RABBITMQ_VARIABLE, REDIS_CLUSTER_VARIABLE,
+    REDIS_VARIABLE, RabbitMq, Redis, RedisCluster,
 };
 
 use crate::needs;
 use crate::run::{self, Run};
 
-/// Start PostgreSQL, Redis and a Redis Cluster, and say where they are.
+/// Start PostgreSQL, Redis, a Redis Cluster, NATS and RabbitMQ, and say where they are.
 ///
 /// They run until Ctrl-C or the end of input, on ports of their own on 127.0.0.1, with durable settings, and nothing is
 /// left of them. Tests that find the printed variables in their environment use these servers; the others start their own.
@@ -33,21 +34,26 @@ pub(crate) struct Servers {
     postgres: Postgres,
     redis: Redis,
     cluster: RedisCluster,
+    nats: Nats,
+    rabbitmq: RabbitMq,
 }
 
 impl Servers {
     pub(crate) fn start() -> Result<Self> {
         let fsync = AppendFsync::Always;
         let (postgres, redis) = (Postgres::start()?, Redis::start(fsync)?);
-        Ok(Self { postgres, redis, cluster: RedisCluster::start(fsync)? })
+        let (nats, rabbitmq) = (Nats::start()?, RabbitMq::start()?);
+        Ok(Self { postgres, redis, cluster: RedisCluster::start(fsync)?, nats, rabbitmq })
     }
 
     /// The variables that tests look for, and where the servers are.
-    fn names(&self) -> [(&'static str, String); 3] {
+    fn names(&self) -> [(&'static str, String); 5] {
         [
             (POSTGRES_VARIABLE, self.postgres.url()),
             (REDIS_VARIABLE, self.redis.url()),
             (REDIS_CLUSTER_VARIABLE, self.cluster.url()),
+            (NATS_VARIABLE, self.nats.url()),
+            (RABBITMQ_VARIABLE, self.rabbitmq.url()),
         ]
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 
-use crate::{AppendFsync, Postgres, Redis, RedisCluster};
+use crate::{AppendFsync, Nats, Postgres, RabbitMq, Redis, RedisCluster};
 
 /// Where `cargo xtask test` says which PostgreSQL it started.
 pub const POSTGRES_VARIABLE: &str = "SEMEL_TEST_POSTGRES";
@@ -14,6 +14,10 @@ pub const POSTGRES_VARIABLE: &str = "SEMEL_TEST_POSTGRES";
 pub const REDIS_VARIABLE: &str = "SEMEL_TEST_REDIS";
 /// Where it says which Redis Cluster.
 pub const REDIS_CLUSTER_VARIABLE: &str = "SEMEL_TEST_REDIS_CLUSTER";
+/// Where it says which NATS.
+pub const NATS_VARIABLE: &str = "SEMEL_TEST_NATS";
+/// Where it says which RabbitMQ.
+pub const RABBITMQ_VARIABLE: &str = "SEMEL_TEST_RABBITMQ";
 
 /// The address of a server that others use too: leave it as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +47,18 @@ pub fn redis_url() -> Result<Lent> {
 pub fn redis_cluster_url() -> Result<Lent> {
     static OWN: Mutex<Option<RedisCluster>> = Mutex::new(None);
     lend(REDIS_CLUSTER_VARIABLE, &OWN, || RedisCluster::start(AppendFsync::Always), RedisCluster::url)
+}
+
+/// The NATS that the environment names, or else one that lives as long as this process.
+pub fn nats_url() -> Result<Lent> {
+    static OWN: Mutex<Option<Nats>> = Mutex::new(None);
+    lend(NATS_VARIABLE, &OWN, Nats::start, Nats::url)
+}
+
+/// The RabbitMQ that the environment names, or else one that lives as long as this process.
+pub fn rabbitmq_url() -> Result<Lent> {
+    static OWN: Mutex<Option<RabbitMq>> = Mutex::new(None);
+    lend(RABBITMQ_VARIABLE, &OWN, RabbitMq::start, RabbitMq::url)
 }
 
 fn lend<S>(

@@ -1,5 +1,5 @@
-//! Throwaway servers for tests and measurements: PostgreSQL and Redis as they are installed here, each with a folder and
-//! a port of its own on 127.0.0.1, durable unless told otherwise, and gone afterwards.
+//! Throwaway servers for tests and measurements: PostgreSQL, Redis, NATS and RabbitMQ as they are installed here, each with a
+//! folder and a port of its own on 127.0.0.1, durable unless told otherwise, and gone afterwards.
 //!
 //! A server is stopped and its folder removed when its value is dropped, and also when the process that started it is
 //! killed: a watchdog of a few lines of shell holds the other end of a pipe. Where we are root, the
@@ -12,22 +12,26 @@
 //! ```
 //!
 //! # Layout
-//! - [`Postgres`]: one server, and standbys of it; [`Redis`], [`RedisCluster`], [`Sentinel`].
-//! - [`postgres_url`], [`redis_url`], [`redis_cluster_url`]: the server that all tests of a run share.
+//! - [`Postgres`]: one server, and standbys of it; [`Redis`], [`RedisCluster`], [`Sentinel`]; [`Nats`]; [`RabbitMq`].
+//! - [`postgres_url`], [`redis_url`], [`redis_cluster_url`], [`nats_url`], [`rabbitmq_url`]: the server that all tests of a run share.
 //! - `place`: folder and port; `process`: the process in it; `watchdog`: who clears up; `user`: who it runs as; `poll`: waiting.
 
 mod lent;
+mod nats;
 mod place;
 mod poll;
 mod postgres;
 mod process;
+mod rabbitmq;
 mod redis;
 mod user;
 mod watchdog;
 
 pub use lent::{
-    Lent, POSTGRES_VARIABLE, REDIS_CLUSTER_VARIABLE, REDIS_VARIABLE, postgres_url, redis_cluster_url,
-    redis_url,
+    Lent, NATS_VARIABLE, POSTGRES_VARIABLE, RABBITMQ_VARIABLE, REDIS_CLUSTER_VARIABLE, REDIS_VARIABLE,
+    nats_url, postgres_url, rabbitmq_url, redis_cluster_url, redis_url,
 };
+pub use nats::Nats;
 pub use postgres::{Postgres, Standby};
+pub use rabbitmq::RabbitMq;
 pub use redis::{AppendFsync, Redis, RedisCluster, Sentinel};

@@ -46,7 +46,7 @@ impl Place {
         Self::take_among(&parent, MEMORY_PORTS, is_free)
     }
 
-    /// For a node of a cluster.
+    /// For a node of a cluster, which has a [second port](Self::second_port).
     pub(crate) fn take_for_cluster() -> Result<Self> {
         let is_free = |port: u16| is_free(port) && port.checked_add(CLUSTER_BUS).is_some_and(is_free);
         Self::take_among(&std::env::temp_dir(), CLUSTER_PORTS, is_free)
@@ -69,6 +69,11 @@ impl Place {
             }
         }
         bail!("no free port in {TRIES} tries")
+    }
+
+    /// The other port of a node of a cluster: where its peers find it.
+    pub(crate) fn second_port(&self) -> u16 {
+        self.port.saturating_add(CLUSTER_BUS)
     }
 
     /// A file in the folder, for the server to read.
@@ -94,10 +99,29 @@ impl Place {
         lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n")
     }
 
-    /// Whether the server ended because somebody else took its port.
+    /// Whether the server ended because somebody else took its port. Erlang has its own word for it.
     pub(crate) fn lost_its_port(&self) -> bool {
-        self.last_words().contains("ddress already in use")
+        let words = self.last_words();
+        words.contains("ddress already in use") || words.contains("eaddrinuse")
     }
+
+    /// How much the server has said so far, for [`has_said`](Self::has_said).
+    pub(crate) fn log_bytes(&self) -> usize {
+        fs::metadata(self.log()).map_or(0, |log| usize::try_from(log.len()).unwrap_or(usize::MAX))
+    }
+
+    /// Whether the server has said these words after its first `log_bytes`: since it was started, and not before it was killed.
+    pub(crate) fn has_said(&self, words: &str, log_bytes: usize) -> bool {
+        let log = fs::read(self.log()).unwrap_or_default();
+        String::from_utf8_lossy(log.get(log_bytes..).unwrap_or_default()).contains(words)
+    }
+}
+
+/// Where a program of this name is: on the path, or where servers are that only root is expected to start.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    folders.map(|folder| folder.join(name)).find(|path| is_program(path))
 }
 
 /// Whether this program can be run: a path, or a name to be looked for.

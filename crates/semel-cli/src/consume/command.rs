@@ -33,7 +33,7 @@ pub(crate) async fn run(plan: &Consume) -> Result<()> {
     let store = opening::open(&plan.store).await?;
     let semel = Semel::builder_shared(store.store()).build()?;
     let pipeline = plan.pipeline(&semel)?;
-    let source = source::open(&plan.source).await?;
+    let source = source::open(&plan.source, plan.parallel).await?;
     let consumer = consumer(plan, &pipeline, source, &screen)?;
     let (stopper, watch) = (consumer.stopper(), Stopwatch::start());
     let _wake_ups = store.wake_ups(&semel);

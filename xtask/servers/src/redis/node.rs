@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use super::ask::{ask, ask_text};
 use super::settings;
-use crate::place::{Place, is_program};
+use crate::place::{Place, find_program};
 use crate::poll;
 use crate::process::Process;
 
@@ -95,10 +95,5 @@ impl Node {
 
 /// Where `redis-server` is.
 pub(super) fn program() -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join("redis-server"));
-    found
-        .into_iter()
-        .find(|path| is_program(path))
-        .context("redis-server is not installed: apt-get install redis-server")
+    find_program("redis-server").context("redis-server is not installed: apt-get install redis-server")
 }

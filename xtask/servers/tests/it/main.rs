@@ -4,5 +4,7 @@
 
 mod gone;
 mod lent;
+mod nats;
 mod postgres;
+mod rabbitmq;
 mod redis;

@@ -1,0 +1,153 @@
+//! The contract, kept by a consumer of a queue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel::machine::offset::Position;
+use semel::{Error, ErrorKind, Result};
+
+use super::builder::RabbitMqBuilder;
+use super::line::Line;
+use super::message;
+use crate::source::dial::Dial;
+use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
+
+/// Events of a queue that any number of readers may share.
+///
+/// An event's id is the property `message_id`; where producers write none, the key must come from elsewhere, or the policy
+/// for events without a key decides. A queue has no positions, so there are no offsets: the broker remembers what was
+/// acknowledged. The partition key is the routing key.
+///
+/// What is not acknowledged is delivered again as soon as its connection is gone; so is what was given back, even if its
+/// delay is not over. RabbitMQ does not confirm acknowledgements: one that is lost is an event that is delivered again, and
+/// its receipt is found.
+pub struct RabbitMqSource {
+    settings: RabbitMqBuilder,
+    line: Option<Line>,
+    dial: Dial<Line>,
+    /// The last tag that was handed out, on whichever line.
+    last_tag: u64,
+    /// Whether there ever was a line.
+    was_open: bool,
+    is_closed: bool,
+}
+
+impl RabbitMqSource {
+    /// Reads `queue` at `url`, such as `amqp://guest:guest@127.0.0.1:5672/%2f`.
+    pub fn connect(url: &str, queue: &str) -> RabbitMqBuilder {
+        RabbitMqBuilder::new(url, queue)
+    }
+
+    pub(super) fn new(settings: RabbitMqBuilder) -> Self {
+        Self { settings, line: None, dial: Dial::new(), last_tag: 0, was_open: false, is_closed: false }
+    }
+
+    /// The connection; a new one if there is none.
+    pub(super) async fn line(&mut self) -> Result<&mut Line> {
+        if self.is_closed {
+            return Err(Error::new(ErrorKind::Invalid, "this source was closed: open another"));
+        }
+        let line = match self.line.take() {
+            Some(line) => line,
+            None => {
+                let opened = self.dial.finish(|| Line::open(self.settings.clone(), self.last_tag)).await;
+                opened.map_err(|error| if self.was_open { temporary(&error) } else { error })?
+            }
+        };
+        self.was_open = true;
+        Ok(self.line.insert(line))
+    }
+
+    async fn deliveries(&mut self, most: usize) -> Result<Vec<Delivery>> {
+        let found = match self.line().await?.next(most).await {
+            Ok(found) => found,
+            Err(error) => {
+                self.line = None;
+                return Err(error);
+            }
+        };
+        let Some(line) = &self.line else { return Ok(Vec::new()) };
+        let mut deliveries = Vec::with_capacity(found.len());
+        for message in found {
+            line.settler.delivered(message.delivery_tag);
+            let tag = line.base.saturating_add(message.delivery_tag);
+            deliveries.push(Delivery { event: message::event(&self.settings.name, message), tag: Tag(tag) });
+            self.last_tag = self.last_tag.max(tag);
+        }
+        Ok(deliveries)
+    }
+}
+
+/// A queue that was there before is called missing also while the broker that has it is down.
+fn temporary(error: &Error) -> Error {
+    Error::new(ErrorKind::Unavailable, error.to_string())
+}
+
+/// The broker's numbers of those tags that are of this line.
+fn numbers(base: u64, tags: &[Tag]) -> impl Iterator<Item = u64> {
+    tags.iter().filter_map(move |tag| tag.0.checked_sub(base).filter(|number| *number > 0))
+}
+
+impl Source for RabbitMqSource {
+    fn reads(&self) -> Reads {
+        Reads::Shared
+    }
+
+    fn fetch(&mut self, most: usize) -> Pending<'_, Fetched> {
+        Box::pin(async move {
+            if self.is_closed {
+                return Ok(Fetched::End);
+            }
+            Ok(Fetched::Deliveries(self.deliveries(most).await?))
+        })
+    }
+
+    fn acknowledge<'a>(&'a mut self, tags: &'a [Tag]) -> Pending<'a, ()> {
+        Box::pin(async move {
+            // What a line that is gone delivered will be delivered again.
+            let Some(line) = &self.line else { return Ok(()) };
+            let sent = line.settler.acknowledge(numbers(line.base, tags)).await;
+            sent.map_err(|_| {
+                self.line = None;
+                let words = "RabbitMQ may not have heard that some events were acknowledged; they may be delivered again";
+                Error::new(ErrorKind::Unknown, words)
+            })
+        })
+    }
+
+    fn give_back<'a>(&'a mut self, tags: &'a [Tag], after: Duration) -> Pending<'a, ()> {
+        if let Some(line) = &mut self.line {
+            line.settler.give_back(numbers(line.base, tags), after);
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn start<'a>(&'a mut self, stream: &'a str, _: Option<Position>) -> Pending<'a, ()> {
+        let words = format!("the readers of `{stream}` share it: RabbitMQ knows where it is");
+        Box::pin(std::future::ready(Err(Error::new(ErrorKind::Invalid, words))))
+    }
+
+    fn floor(&mut self) -> Pending<'_, Vec<(Arc<str>, Position)>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn lag(&mut self) -> Pending<'_, Option<u64>> {
+        Box::pin(async move {
+            let waiting = self.line().await?.waiting().await;
+            if waiting.is_err() {
+                self.line = None;
+            }
+            waiting.map(Some)
+        })
+    }
+
+    fn close(&mut self) -> Pending<'_, ()> {
+        Box::pin(async move {
+            self.is_closed = true;
+            match self.line.take() {
+                Some(line) => line.close().await,
+                None => Ok(()),
+            }
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! Messages of a RabbitMQ queue, each processed once, however often it is published or delivered.
+//!
+//! ```text
+//! cargo run -p semel-examples --bin consume_rabbitmq -- amqp://guest:guest@127.0.0.1:5672/%2f orders
+//! rabbitmqadmin publish routing_key=orders payload='{"id": "order-7", "cents": 4200}'        charged
+//! (the same again)                                                                            seen before
+//! ```
+//!
+//! The key is a field of the message, because few producers write the property `message_id`. The queue is made if it is not there.
+//! Receipts are in the folder `semel-data`: stop it with Ctrl-C or kill it, start it again, and nothing is charged twice.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use semel::{Outcome, Permit, Semel};
+use semel_file::FileStore;
+use semel_stream::source::RabbitMqSource;
+use semel_stream::source::rabbitmq::Queue;
+use semel_stream::{Consumer, Event, EventKey, Failure, Handled, OnMissingKey, Pipeline, Step, Watch};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Order {
+    id: String,
+    cents: u64,
+}
+
+/// What must happen once.
+async fn charge(event: Arc<Event>, permit: Permit) -> Handled {
+    // What cannot be read now can never be read: no use in trying again.
+    let order: Order =
+        serde_json::from_slice(&event.payload).map_err(|error| Failure::Dead(error.to_string()))?;
+    println!("charged {} cents for {} (attempt {})", order.cents, order.id, permit.attempt());
+    Ok(Outcome::success(format!("charge-{}", order.id).into_bytes()))
+}
+
+/// Prints what happens beside the charges.
+struct Printed;
+
+impl Watch for Printed {
+    fn saw(&self, step: &Step<'_>) {
+        match step {
+            Step::Duplicate(at) => println!("seen before: {}", at.key.unwrap_or("?")),
+            Step::DeadLetter { at, error, .. } => println!("put aside: {} ({error})", at.key.unwrap_or("?")),
+            Step::Waiting(error) => println!("waiting: {error}"),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let url =
+        arguments.next().context("which broker? Say a URL, such as amqp://guest:guest@127.0.0.1:5672/%2f")?;
+    let queue = arguments.next().unwrap_or_else(|| "orders".to_owned());
+    let semel = Semel::new(FileStore::open("semel-data")?);
+    let source = RabbitMqSource::connect(&url, &queue).queue(Queue::Durable).open().await?;
+    let consumer = Consumer::new(Pipeline::new(&semel, "charges")?, source)
+        .key(EventKey::Pointer("/id".into()))
+        .on_missing_key(OnMissingKey::DeadLetter)
+        .watch(Arc::new(Printed));
+    let stopper = consumer.stopper();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            stopper.stop();
+        }
+    });
+    let report = consumer.run(charge).await?;
+    println!("{} charged, {} seen before, {} put aside", report.ran, report.duplicates, report.dead_letters);
+    Ok(())
+}
