@@ -5,6 +5,7 @@
 //! - [`args`]: what was typed, and what it means.
 //! - [`demo`]: `semel demo`, payments without semel and with it.
 //! - [`proxy`]: `semel proxy`, safe retries for a service that is not changed; [`proxy_plan`]: what it is told.
+//! - [`consume`]: `semel consume`, a command for each event of a stream, once. [`offsets`], [`receipts`]: what it has read and done.
 //! - [`mod@keys`]: `semel keys`, to find one record, look at it, and settle it.
 //! - [`sweep`], [`stats`], [`watch`], [`check`], [`migrate`]: the store as a whole.
 //! - [`transfer`]: `semel export` and `semel import`.
@@ -17,13 +18,16 @@
 mod args;
 mod bench;
 mod check;
+mod consume;
 mod demo;
 mod file;
 mod keys;
 mod migrate;
+mod offsets;
 mod opening;
 mod proxy;
 mod proxy_plan;
+mod receipts;
 mod shell;
 mod stats;
 mod sweep;
@@ -34,9 +38,13 @@ mod walk;
 mod watch;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use args::Command;
+
+/// How long is waited at the end for what nobody waits for any more.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     match run(args::parse()) {
@@ -54,7 +62,10 @@ fn run(command: Command) -> Result<()> {
         .enable_all()
         .build()
         .context("the runtime cannot start; are threads or memory limited?")?;
-    runtime.block_on(carry_out(command))
+    let carried_out = runtime.block_on(carry_out(command));
+    // Somebody may still be reading standard input, which nothing can interrupt.
+    runtime.shutdown_timeout(PATIENCE);
+    carried_out
 }
 
 async fn carry_out(command: Command) -> Result<()> {
@@ -62,17 +73,24 @@ async fn carry_out(command: Command) -> Result<()> {
         Command::Bench(plan) => bench::run(&plan).await,
         Command::Check(plan) => check::run(&plan).await,
         Command::CheckProxy(plan) => plan.check(),
+        Command::Consume(plan) => consume::run(&plan).await,
         Command::Demo(plan) => demo::run(&plan).await,
         Command::Export(plan) => transfer::export(&plan).await,
         Command::File(look) => file::run(&look),
         Command::Import(plan) => transfer::import(&plan).await,
         Command::List(plan) => keys::list(&plan).await,
         Command::Migrate(store) => migrate::run(&store).await,
+        Command::MoveOffset(plan) => offsets::move_one(&plan).await,
+        Command::Offsets(plan) => offsets::list(&plan).await,
         Command::Proxy(plan) => proxy::run(&plan).await,
+        Command::Receipts(plan) => receipts::list(&plan).await,
+        Command::RecordReceipt(plan) => receipts::record(&plan).await,
         Command::Release(plan) => keys::release(&plan).await,
+        Command::ReleaseReceipt(plan) => receipts::release(&plan).await,
         Command::Resolve(plan) => keys::resolve(&plan).await,
         Command::Shell(plan) => shell::run(&plan),
         Command::Show(plan) => keys::show(&plan).await,
+        Command::ShowReceipt(plan) => receipts::show(&plan).await,
         Command::Stats(plan) => stats::run(&plan).await,
         Command::Sweep(plan) => sweep::run(&plan).await,
         Command::Watch(plan) => watch::run(&plan).await,

@@ -6,6 +6,7 @@
 //! receipt found.
 //!
 //! - `pipeline`: receipts and offsets on any store, in batches; `receipt`, `offset`: what is kept.
+//! - `statistics`: what a pipeline has done, page by page and in numbers.
 //! - `event`: what a source hands over; `key`: what makes two events the same one.
 //! - `source`: where events come from, one file a broker.
 //! - `consumer`: the loop over a source; `dead_letter`: what becomes of events that cannot be processed.
@@ -23,6 +24,7 @@ mod postgres;
 mod process;
 mod receipt;
 pub mod source;
+mod statistics;
 
 pub use consumer::{
     At, Backoff, Checkpoint, Consumer, OnBusy, OnHeld, Order, Report, Step, Stopper, Task, Watch, Work,
@@ -39,3 +41,4 @@ pub use postgres::{Connecting, InTransaction, InTransactionHandled};
 pub use process::{Processed, Seen};
 pub use receipt::{DEAD_LETTER_KIND, Receipt, dead_letter};
 pub use semel::machine::offset::{Offset, Position};
+pub use statistics::{EventRecord, EventState, ReceiptFilter, ReceiptPage, ReceiptsAfter, Statistics};

@@ -76,12 +76,15 @@ impl Pipeline {
 
     /// How far every stream of this pipeline has been read, in the order of their names.
     pub async fn offsets(&self) -> Result<Vec<StreamOffset>> {
+        let filter = Filter { states: vec![StateWord::Done], ..self.filter(OFFSET) };
+        let depth = filter.scope.len();
         let read = |record: &Record| {
             let offset = offset::read(record)?;
+            // A scope that only begins like this one is another pipeline's.
+            (record.key.scope().count() == depth).then_some(())?;
             Some(StreamOffset { stream: record.key.name().into(), offset, at: record.changed_at })
         };
         let mut offsets = Vec::new();
-        let filter = Filter { states: vec![StateWord::Done], ..self.filter(OFFSET) };
         let mut scan = Scan { filter, after: None, limit: PAGE };
         loop {
             let page = self.semel().scan(scan.clone()).await?;

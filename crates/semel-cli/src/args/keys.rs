@@ -10,6 +10,7 @@ use semel::{Key, OutcomeKind};
 use super::Command;
 use super::place::Place;
 use super::refused::{Meaning, at_least_one, refused};
+use super::scope::{Scope, scope};
 use crate::keys::{Bytes, Filtered, How, IdPrefix, List, Release, Resolve, Show, Which};
 use crate::terminal::question::Consent;
 use crate::terminal::span;
@@ -201,27 +202,6 @@ fn bytes(shown: bool) -> Bytes {
     if shown { Bytes::Shown } else { Bytes::Hidden }
 }
 
-/// The parts of a scope.
-#[derive(Clone, Debug, Default)]
-struct Scope(Vec<Box<str>>);
-
-/// Splits at each `/` that no `\` stands before.
-fn scope(text: &str) -> Result<Scope, String> {
-    let (mut parts, mut part, mut chars) = (Vec::new(), String::new(), text.chars());
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => part.extend(chars.next()),
-            '/' => parts.push(std::mem::take(&mut part).into_boxed_str()),
-            _ => part.push(c),
-        }
-    }
-    parts.push(part.into());
-    if parts.iter().any(|part| part.trim().is_empty()) {
-        return Err("a part of the scope is empty; write acme/eu".to_owned());
-    }
-    Ok(Scope(parts))
-}
-
 fn state(word: &str) -> Result<StateWord, String> {
     let known = || StateWord::ALL.map(StateWord::as_str).join(", ");
     StateWord::ALL
@@ -233,15 +213,6 @@ fn state(word: &str) -> Result<StateWord, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_scope_is_split_at_slashes_that_are_not_escaped() {
-        let parts =
-            |text| scope(text).expect("is fine").0.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(parts("acme/eu"), ["acme", "eu"]);
-        assert_eq!(parts(r"a\/b/c\\d"), ["a/b", r"c\d"]);
-        assert!(scope("acme//eu").is_err() && scope("").is_err());
-    }
 
     #[test]
     fn a_state_that_is_none_is_told_which_there_are() {

@@ -1,16 +1,20 @@
 //! Arguments in two steps: what was typed, then what it means.
 //!
-//! - [`root`]: the command as a whole. [`place`]: which store. [`refused`]: what is said to arguments that mean nothing.
-//! - [`keys`], [`tools`], [`transfer`], [`bench`], [`file`], [`proxy`], [`demo`]: each command's own arguments.
+//! - [`root`]: the command as a whole. [`place`]: which store. [`mod@scope`]: whose. [`refused`]: what is said to arguments that mean nothing.
+//! - [`keys`], [`tools`], [`transfer`], [`bench`], [`file`], [`proxy`], [`demo`], [`consume`], [`offsets`], [`receipts`]: each command's own arguments.
 
 mod bench;
+mod consume;
 mod demo;
 mod file;
 mod keys;
+mod offsets;
 mod place;
 mod proxy;
+mod receipts;
 mod refused;
 mod root;
+mod scope;
 mod tools;
 mod transfer;
 

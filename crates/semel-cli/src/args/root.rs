@@ -4,20 +4,26 @@ use clap::{CommandFactory, Parser, Subcommand};
 use semel_server::store::Address;
 
 use super::bench::TypedBench;
+use super::consume::TypedConsume;
 use super::demo::TypedDemo;
 use super::file::TypedFile;
 use super::keys::TypedKeys;
+use super::offsets::TypedOffsets;
 use super::place::{Place, VARIABLE};
 use super::proxy::TypedProxy;
+use super::receipts::TypedReceipts;
 use super::refused::Meaning;
 use super::tools::{TypedAnswer, TypedCompletions, TypedMan, TypedSweep, TypedWatch};
 use super::transfer::{TypedExport, TypedImport};
 use crate::bench::Plan;
 use crate::check::Check;
+use crate::consume::{CODES, Consume, ENVIRONMENT};
 use crate::demo::Demo;
 use crate::file::Look;
 use crate::keys::{List, Release, Resolve, Show};
+use crate::offsets::{Move, Offsets};
 use crate::proxy_plan::ProxyPlan;
+use crate::receipts::{Changed, Receipts, ShowReceipt};
 use crate::shell::Shell;
 use crate::stats::Stats;
 use crate::sweep::Sweep;
@@ -30,17 +36,24 @@ pub(crate) enum Command {
     Bench(Plan),
     Check(Check),
     CheckProxy(ProxyPlan),
+    Consume(Box<Consume>),
     Demo(Demo),
     Export(Export),
     File(Look),
     Import(Import),
     List(List),
     Migrate(Address),
+    MoveOffset(Move),
+    Offsets(Offsets),
     Proxy(ProxyPlan),
+    Receipts(Receipts),
+    RecordReceipt(Changed),
     Release(Release),
+    ReleaseReceipt(Changed),
     Resolve(Resolve),
     Shell(Shell),
     Show(Show),
+    ShowReceipt(ShowReceipt),
     Stats(Stats),
     Sweep(Sweep),
     Watch(Watch),
@@ -56,6 +69,8 @@ const STORES: &str = "Stores:\n  \
 const EXAMPLES: &str = "Examples:\n  \
     semel demo                                       see it work, in a few seconds\n  \
     semel proxy --upstream http://127.0.0.1:3000     safe retries for any HTTP service\n  \
+    semel consume --source file:orders.jsonl --pipeline billing --exec ./bill
+  \
     semel stats                                      how many records, and which are stuck?\n  \
     semel keys list --state held                     what waits for a person\n  \
     semel keys show 3f2a9c0d                         everything about one of them\n  \
@@ -112,6 +127,35 @@ enum TypedCommand {
         semel demo --requests 1000 --seed 8              another story\n\n\
         Ends with code 1 if a payment was charged twice, or not at all, with semel.")]
     Demo(TypedDemo),
+    /// Run a command for each event of a stream, once
+    ///
+    /// Reads events from a broker or a file, and runs the command for each that has no receipt yet, with the payload on its standard
+    /// input. Only once the receipt is written, the event is acknowledged, or the offset of its stream moves on: a crash at any
+    /// moment is harmless to whatever is behind a receipt. SIGTERM and Ctrl-C let what runs finish; a second one ends at once.
+    #[command(after_help = format!("{CODES}\n\n{ENVIRONMENT}\n\n\
+        Examples:\n  \
+        semel consume --source file:orders.jsonl --pipeline billing --key pointer:/id --exec ./bill\n  \
+        semel consume --source 'nats://127.0.0.1/ORDERS?durable=billing' --pipeline billing --exec ./bill\n  \
+        semel consume --source 'file:orders.jsonl?follow' --pipeline billing --exec ./bill --dead-letters dead.jsonl\n  \
+        tail -n +1 -f orders.jsonl | semel consume --source - --pipeline billing --key pointer:/id --exec ./bill"))]
+    Consume(Box<TypedConsume>),
+    /// How far each pipeline has read its streams; `offsets move` to read again, or to skip
+    #[command(after_help = "Examples:\n  \
+        semel offsets                                    every pipeline, every stream\n  \
+        semel offsets orders --json | jq -r .position    for scripts\n  \
+        semel offsets move orders events.jsonl --to start")]
+    Offsets(TypedOffsets),
+    /// Which events a pipeline has processed, put aside, or waits with
+    ///
+    /// The newest first. Reads all records of the pipeline, page by page, and counts them.
+    #[command(after_help = "Examples:\n  \
+        semel receipts orders                            the newest 50, and how many there are\n  \
+        semel receipts orders --dead                     what could not be processed, and why\n  \
+        semel receipts orders --held                     what waits for a person\n  \
+        semel receipts show orders order-1042            everything about one event\n  \
+        semel receipts record orders order-1042          pass it over\n  \
+        semel receipts release orders order-1042         have a held one processed")]
+    Receipts(TypedReceipts),
     /// Find, show and settle single keys
     #[command(subcommand)]
     Keys(TypedKeys),
@@ -214,6 +258,9 @@ impl Typed {
         match self.command {
             TypedCommand::Proxy(proxy) => proxy.meaning(&place),
             TypedCommand::Demo(demo) => demo.meaning().map(Command::Demo),
+            TypedCommand::Consume(consume) => consume.meaning(&place),
+            TypedCommand::Offsets(offsets) => offsets.meaning(&place),
+            TypedCommand::Receipts(receipts) => receipts.meaning(&place),
             TypedCommand::Keys(keys) => keys.meaning(&place),
             TypedCommand::Stats(stats) => stats.stats(&place),
             TypedCommand::Watch(watch) => watch.meaning(&place),
@@ -296,6 +343,20 @@ mod tests {
             "import --running run",
             "completions cmd",
             "demo --requests 0",
+            "consume --source - --exec x",
+            "consume --source - --pipeline p",
+            "consume --source mqtt://h --pipeline p --exec x",
+            "consume --source - --pipeline p --exec x --parallel 0",
+            "consume --source - --pipeline p --exec x --attempts-max 0",
+            "consume --source - --pipeline p --exec x --key body",
+            "consume --source - --pipeline p --exec x --checkpoint often",
+            "consume --source - --pipeline p --exec x --lease 0s",
+            "consume --source - --pipeline p --exec x --dead-letters f --dead-letter-exec y",
+            "offsets move orders events",
+            "offsets move orders events --to end",
+            "receipts",
+            "receipts orders --limit 0",
+            "receipts record orders",
             "proxy --listen 8080",
             "proxy --admin 0",
             "proxy --profile paypal",

@@ -12,7 +12,8 @@ const SECRET_PARAMETERS: [&str; 4] = ["password", "passwd", "secret", "token"];
 pub struct Url(Box<str>);
 
 impl Url {
-    pub(super) fn new(text: &str) -> Self {
+    /// The URL in this text.
+    pub fn new(text: &str) -> Self {
         Self(text.into())
     }
 

@@ -12,3 +12,4 @@ mod feed;
 #[cfg(feature = "postgres")]
 mod in_transaction;
 mod pipeline;
+mod statistics;
