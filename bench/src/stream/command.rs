@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 
+use super::bars;
 use super::markdown::markdown;
 use super::panels::chart;
 use super::place::{Entry, Grounds, Place};
 use super::results::Results;
 use super::rounds::{self, THREADS};
-use super::{bars, window};
 use crate::args::StreamSettings;
 use crate::report::{Facts, keep, progress};
 use crate::runtime::runtime;
@@ -16,8 +16,6 @@ use crate::window::until_quiet;
 
 /// Measures everything, prints the tables, and writes tables, chart and JSON.
 pub(crate) fn run(settings: &StreamSettings) -> Result<()> {
-    // The receipts that are loaded must not fill the memory store by themselves.
-    debug_assert!(settings.events < window::EVENTS_MAX);
     let grounds = Grounds::start(settings.folder.as_deref())?;
     let (filesystem, servers) = (grounds.filesystem()?, grounds.servers()?);
     let runtime = runtime(THREADS)?;

@@ -40,9 +40,17 @@ pub(super) fn markdown(results: &Results) -> String {
 }
 
 fn new(lines: &[Line]) -> String {
-    let heading =
-        ["", "batch", "events/s", "(min to max)", "batch p50 ms", "p99 ms", "CPU µs an event", "× batches of 1"]
-            .map(str::to_owned);
+    let heading = [
+        "",
+        "batch",
+        "events/s",
+        "(min to max)",
+        "batch p50 ms",
+        "p99 ms",
+        "CPU µs an event",
+        "× batches of 1",
+    ]
+    .map(str::to_owned);
     table(&heading, lines.iter().map(|line| cells(line, &line.new)))
 }
 
@@ -73,8 +81,8 @@ fn cells(line: &Line, work: &Work) -> [String; 8] {
         grouped(line.batch),
         whole(work.per_second.median),
         format!("({} to {})", whole(work.per_second.min), whole(work.per_second.max)),
-        format!("{:.2}", work.batch_p50_us / 1e3),
-        format!("{:.2}", work.batch_p99_us / 1e3),
+        format!("{:.3}", work.batch_p50_us / 1e3),
+        format!("{:.3}", work.batch_p99_us / 1e3),
         format!("{:.1}", work.cpu_us),
         format!("{:.1}×", work.times_single),
     ]

@@ -32,7 +32,7 @@ fn of_store(lines: &[Line], place: Place) -> Panel {
     };
     Panel {
         title: place.name().to_owned(),
-        axis: "events per second: more is better".to_owned(),
+        axis: "events per second: more is better; p99 is of a batch".to_owned(),
         groups: lines.iter().filter(|line| line.store == place.name()).map(group).collect(),
     }
 }
@@ -43,6 +43,6 @@ fn bar(name: &str, work: &Work) -> Bar {
         value: work.per_second.median,
         low: work.per_second.min,
         high: work.per_second.max,
-        label: format!("{:.0}  (p99 {:.1} ms a batch)", work.per_second.median, work.batch_p99_us / 1e3),
+        label: format!("{:.0}  (p99 {:.1} ms)", work.per_second.median, work.batch_p99_us / 1e3),
     }
 }

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use semel::Outcome;
 use semel_stream::{Commit, Event, EventKey, Pipeline, Position, Processed, Reader};
 
-use crate::inputs::{BODY_BYTES, Name};
+use crate::inputs::{BODY_BYTES, NAMES_MAX, Name};
 use crate::stopwatch::{Stopwatch, processor_time};
 
 /// The one stream.
@@ -90,6 +90,7 @@ impl Course {
         while tally.took < span && (tally.events == 0 || *left >= plan.batch) {
             // What a source would have handed over is not what is measured.
             let batch = self.batch(plan);
+            ensure!(self.next <= NAMES_MAX, "there are no new events left: choose fewer rounds");
             let watch = Stopwatch::start();
             let processed = self.process(&batch).await?;
             if plan.kind == Kind::New {
