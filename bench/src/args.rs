@@ -47,6 +47,12 @@ pub(crate) enum Command {
     /// are interleaved, and the median counts. Every answer is checked, and how often the handler ran. All of it takes
     /// about four minutes.
     Http(HttpSettings),
+    /// Events through a pipeline: on every store, in batches of 1, 100 and 1,000, new ones and duplicates
+    ///
+    /// The handler does nothing, and the offset is committed once a batch. Each round measures a window of every store,
+    /// batch and kind; rounds are interleaved, and the median counts. What was told is checked batch by batch, and every
+    /// receipt once more at the end. All of it takes about four minutes; servers are in TMPDIR, which must be on a disk.
+    Stream(StreamSettings),
     /// A handler behind a layer, in a process of its own
     #[command(hide = true)]
     HttpServe(HttpServeAsk),
@@ -169,6 +175,28 @@ impl HttpSettings {
         let is_wanted = |part: &HttpPart| self.only.is_empty() || self.only.contains(part);
         [HttpPart::Layer, HttpPart::Proxy].into_iter().filter(is_wanted)
     }
+}
+
+/// How the measurement of pipelines is to be.
+#[derive(Clone, Debug, Serialize, clap::Args)]
+pub(crate) struct StreamSettings {
+    /// How many events have a receipt before a window starts, in each store
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1_000..=400_000))]
+    pub(crate) events: u64,
+    /// How many rounds; the median of them counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=50))]
+    pub(crate) rounds: u64,
+    /// How many milliseconds a window has
+    #[arg(long, value_name = "MS", default_value_t = 1_200, value_parser = clap::value_parser!(u64).range(10..))]
+    pub(crate) window_ms: u64,
+    /// Where the file store is made, and removed at the end: on a disk; bench/target unless said
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip)]
+    pub(crate) folder: Option<PathBuf>,
+    /// Where the table, the chart and the JSON are written; bench/results of this workspace unless said
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip)]
+    pub(crate) results: Option<PathBuf>,
 }
 
 /// A part of the measurement over HTTP.

@@ -10,6 +10,7 @@
 //! - [`file`]: that of the durable store: rates, opening, memory, removal, growth, disk, and the bars.
 //! - [`servers`]: those of the stores on PostgreSQL and Redis: rates, processor time, and the bars.
 //! - [`http`]: that of the layer and the proxy: rates, latency, processor time, and the bars.
+//! - [`stream`]: that of pipelines: events per second by store and by batch, and the bars.
 //! - [`report`]: what all need to show numbers as a table, a chart and JSON.
 //! - [`runtime`]: where callers are. [`stopwatch`]: real time and processor time.
 //! - [`mod@window`]: many callers for a while.
@@ -27,6 +28,7 @@ mod report;
 mod runtime;
 mod servers;
 mod stopwatch;
+mod stream;
 mod window;
 
 use std::process::ExitCode;
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Command::Postgres(settings) => servers::run_postgres(&settings),
         Command::Redis(settings) => servers::run_redis(&settings),
         Command::Http(settings) => http::run(&settings),
+        Command::Stream(settings) => stream::run(&settings),
         Command::HttpServe(ask) => http::run_server(&ask),
         Command::FileTask(ask) => file::run_task(&ask),
         Command::Footprint(ask) => memory::footprint_of_this_process(&ask),

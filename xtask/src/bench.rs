@@ -28,6 +28,8 @@ enum What {
     Redis(Rest),
     /// The layer and the proxy, beside a bare handler, other layers, and nginx.
     Http(Rest),
+    /// Events through a pipeline: by store, by batch, new ones and duplicates.
+    Stream(Rest),
 }
 
 #[derive(Debug, clap::Args)]
@@ -44,6 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         What::Postgres(rest) => ("postgres", rest),
         What::Redis(rest) => ("redis", rest),
         What::Http(rest) => ("http", rest),
+        What::Stream(rest) => ("stream", rest),
     };
     if what == "http" {
         needs::for_http()?;

@@ -5,3 +5,4 @@
 mod file;
 mod http;
 mod servers;
+mod stream;
