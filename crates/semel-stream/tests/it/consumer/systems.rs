@@ -102,7 +102,8 @@ async fn allsource_offsets_by_pipeline_and_stream_are_resumed_after_a_restart(pl
     });
     assert_eq!(report.await.unwrap().offsets["a"].get(), 30);
     let offsets = pipeline.offsets().await.unwrap();
-    let read: Vec<_> = offsets.iter().map(|at| (&*at.stream, at.offset.last_event.as_deref().unwrap())).collect();
+    let read: Vec<_> =
+        offsets.iter().map(|at| (&*at.stream, at.offset.last_event.as_deref().unwrap())).collect();
     assert_eq!(read, [("a", "a-30"), ("b", "b-7")]);
     assert!(offsets.iter().all(|at| at.offset.epoch == 2));
 }
@@ -149,7 +150,8 @@ async fn allsource_the_key_is_in_the_metadata_of_the_event(place: Place) {
     };
     let feed = Feed::alone([event(1, "k1"), event(2, "k2"), event(3, "k1"), event(4, "k3")]).end();
     let pipeline = place.start().await;
-    let consumer = Consumer::new(pipeline.clone(), feed.source()).key(EventKey::Metadata("idempotency_key".into()));
+    let consumer =
+        Consumer::new(pipeline.clone(), feed.source()).key(EventKey::Metadata("idempotency_key".into()));
     let report = consumer.run(|_, _| async { fine() }).await.unwrap();
     assert_eq!((report.ran, report.duplicates, report.offsets["a"].get()), (3, 1, 4));
     let unseen = pipeline.unseen(&[r#""k1""#, r#""k2""#, r#""k3""#, "broker-1"]).await.unwrap();
