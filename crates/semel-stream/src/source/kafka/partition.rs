@@ -53,12 +53,9 @@ impl Partitions {
 
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, i32, &Partition)> {
-        let numbers = |(topic, numbers)| {
-            let numbers: &HashMap<i32, Partition> = numbers;
-            let topic: &Box<str> = topic;
+        self.topics.iter().flat_map(|(topic, numbers)| {
             numbers.iter().map(move |(number, partition)| (&**topic, *number, partition))
-        };
-        self.topics.iter().flat_map(numbers)
+        })
     }
 
     /// What the group's offsets should be, where they have changed: behind everything that was delivered before the first

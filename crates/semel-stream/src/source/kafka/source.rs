@@ -152,7 +152,9 @@ impl KafkaSource {
             Change::Revoked(places) => {
                 self.waiting = None;
                 let streams: Vec<_> = places.iter().filter_map(|place| self.partitions.remove(place)).collect();
-                streams.iter().for_each(|stream| self.outstanding.forget(stream));
+                for stream in &streams {
+                    self.outstanding.forget(stream);
+                }
                 Fetched::Revoked(streams)
             }
         }

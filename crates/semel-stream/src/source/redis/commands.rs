@@ -40,7 +40,9 @@ impl Config {
         read.arg("BLOCK").arg(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
         read.arg("STREAMS").arg(&*self.stream).arg(">");
         let mut entries = entries_of_stream(&self.ask(connection, &read, wait).await?)?;
-        entries.iter_mut().for_each(|entry| entry.deliveries = Some(1));
+        for entry in &mut entries {
+            entry.deliveries = Some(1);
+        }
         Ok(entries)
     }
 
@@ -160,13 +162,13 @@ impl Config {
 
 /// Entries of the one stream that was read: `[[stream, entries]]`, or nothing.
 fn entries_of_stream(told: &Value) -> Told<Vec<Entry>> {
-    let entries = || match told {
-        Value::Nil => Some(Vec::new()),
-        told => match reply::list(told)? {
-            [] => Some(Vec::new()),
-            [stream] => reply::entries(reply::list(stream)?.get(1)?),
-            _ => None,
-        },
+    if *told == Value::Nil {
+        return Ok(Vec::new());
+    }
+    let entries = || match reply::list(told)? {
+        [] => Some(Vec::new()),
+        [stream] => reply::entries(reply::list(stream)?.get(1)?),
+        _ => None,
     };
     entries().ok_or_else(|| Trouble::nonsense("XREADGROUP told no entries"))
 }

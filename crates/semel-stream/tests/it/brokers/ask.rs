@@ -7,7 +7,7 @@ use semel::Result;
 use semel_stream::source::{Delivery, Fetched, Source, Tag};
 
 /// Longer than anything takes here, also on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// Long enough for what should not come to come.
 pub(crate) const MOMENT: Duration = Duration::from_millis(300);
 

@@ -55,7 +55,7 @@ async fn started(cluster: &Cluster, after: Option<u128>) -> KafkaSource {
 }
 
 fn names(streams: &[Arc<str>]) -> Vec<String> {
-    let mut names: Vec<_> = streams.iter().map(|stream| stream.to_string()).collect();
+    let mut names: Vec<_> = streams.iter().map(ToString::to_string).collect();
     names.sort();
     names
 }
