@@ -9,7 +9,7 @@ use semel::Semel;
 use semel::store::Store;
 use semel_stream::{Checkpoint, Commit, Consumer, Event, EventKey, Failure, Order, Pipeline, Position};
 
-use super::bench::{Ledger, QUICK, event, events, fine};
+use super::scene::{Ledger, QUICK, event, events, fine};
 use crate::feed::Feed;
 
 type Opening = Pin<Box<dyn Future<Output = Arc<dyn Store>>>>;
@@ -102,7 +102,8 @@ async fn allsource_offsets_by_pipeline_and_stream_are_resumed_after_a_restart(pl
     });
     assert_eq!(report.await.unwrap().offsets["a"].get(), 30);
     let offsets = pipeline.offsets().await.unwrap();
-    let read: Vec<_> = offsets.iter().map(|at| (&*at.stream, at.offset.last_event.as_deref().unwrap())).collect();
+    let read: Vec<_> =
+        offsets.iter().map(|at| (&*at.stream, at.offset.last_event.as_deref().unwrap())).collect();
     assert_eq!(read, [("a", "a-30"), ("b", "b-7")]);
     assert!(offsets.iter().all(|at| at.offset.epoch == 2));
 }
@@ -149,7 +150,8 @@ async fn allsource_the_key_is_in_the_metadata_of_the_event(place: Place) {
     };
     let feed = Feed::alone([event(1, "k1"), event(2, "k2"), event(3, "k1"), event(4, "k3")]).end();
     let pipeline = place.start().await;
-    let consumer = Consumer::new(pipeline.clone(), feed.source()).key(EventKey::Metadata("idempotency_key".into()));
+    let consumer =
+        Consumer::new(pipeline.clone(), feed.source()).key(EventKey::Metadata("idempotency_key".into()));
     let report = consumer.run(|_, _| async { fine() }).await.unwrap();
     assert_eq!((report.ran, report.duplicates, report.offsets["a"].get()), (3, 1, 4));
     let unseen = pipeline.unseen(&[r#""k1""#, r#""k2""#, r#""k3""#, "broker-1"]).await.unwrap();
@@ -191,17 +193,17 @@ async fn liminal_checkpoints_per_message_per_batch_and_explicit(place: Place) {
                     Checkpoint::Every(_) => (at - 1) / 3 * 3,
                     _ => 0,
                 };
-                super::bench::until("it is committed", || {
+                super::scene::until("it is committed", || {
                     due == 0 || seen.read().offsets.values().flatten().any(|offset| *offset == due)
                 })
                 .await;
                 fine()
             }
         }));
-        super::bench::until("all are done", || stopper.report().ran == 7).await;
+        super::scene::until("all are done", || stopper.report().ran == 7).await;
         if checkpoint == Checkpoint::Explicit {
             stopper.checkpoint();
-            super::bench::until("it is committed", || stopper.report().committed == 1).await;
+            super::scene::until("it is committed", || stopper.report().committed == 1).await;
         }
         stopper.stop();
         run.await.unwrap().unwrap();
