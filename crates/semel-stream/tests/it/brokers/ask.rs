@@ -47,6 +47,16 @@ pub(crate) async fn silence(source: &mut impl Source) {
     }
 }
 
+/// Waits until it is so.
+pub(crate) async fn eventually(is_so: impl AsyncFn() -> bool) {
+    let looking = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.expect("it never was so");
+}
+
 /// What the events say.
 pub(crate) fn payloads(deliveries: &[Delivery]) -> Vec<String> {
     let text = |delivery: &Delivery| String::from_utf8(delivery.event.payload.to_vec()).unwrap();
