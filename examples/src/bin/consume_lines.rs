@@ -41,7 +41,12 @@ async fn main() -> anyhow::Result<()> {
                     let order: Order = serde_json::from_slice(&event.payload)
                         .map_err(|error| Failure::Dead(error.to_string()))?;
                     charged.fetch_add(order.cents, Ordering::SeqCst);
-                    println!("  charged {} cents for {}, attempt {}", order.cents, order.id, permit.attempt());
+                    println!(
+                        "  charged {} cents for {}, attempt {}",
+                        order.cents,
+                        order.id,
+                        permit.attempt()
+                    );
                     Ok(Outcome::success(format!("ch_{}", order.id)))
                 }
             }

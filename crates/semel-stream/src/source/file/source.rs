@@ -142,9 +142,8 @@ impl LinesSource {
         while deliveries.len() < most {
             match self.origin.next(&self.stream) {
                 Ok(Some(event)) => deliveries.push(self.outstanding.hand_out(event)),
-                Ok(None) => break,
                 Err(error) if deliveries.is_empty() => return Err(error),
-                Err(_) => break,
+                Ok(None) | Err(_) => break,
             }
         }
         Ok(())

@@ -53,17 +53,17 @@ impl Partitions {
 
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, i32, &Partition)> {
-        let numbers = |(topic, numbers)| {
-            let numbers: &HashMap<i32, Partition> = numbers;
-            let topic: &Box<str> = topic;
+        self.topics.iter().flat_map(|(topic, numbers)| {
             numbers.iter().map(move |(number, partition)| (&**topic, *number, partition))
-        };
-        self.topics.iter().flat_map(numbers)
+        })
     }
 
     /// What the group's offsets should be, where they have changed: behind everything that was delivered before the first
     /// event that is still in somebody's hands.
-    pub(super) fn frontier<'a>(&mut self, in_hand: impl Iterator<Item = &'a Event>) -> Option<TopicPartitionList> {
+    pub(super) fn frontier<'a>(
+        &mut self,
+        in_hand: impl Iterator<Item = &'a Event>,
+    ) -> Option<TopicPartitionList> {
         let mut first: HashMap<&str, i64> = HashMap::new();
         for event in in_hand {
             let Some(offset) = event.position.and_then(|position| i64::try_from(position.get()).ok()) else {

@@ -40,7 +40,9 @@ impl Config {
         read.arg("BLOCK").arg(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
         read.arg("STREAMS").arg(&*self.stream).arg(">");
         let mut entries = entries_of_stream(&self.ask(connection, &read, wait).await?)?;
-        entries.iter_mut().for_each(|entry| entry.deliveries = Some(1));
+        for entry in &mut entries {
+            entry.deliveries = Some(1);
+        }
         Ok(entries)
     }
 
@@ -98,7 +100,11 @@ impl Config {
     }
 
     /// These need not be delivered to the group again.
-    pub(super) async fn acknowledge(&self, connection: &mut MultiplexedConnection, ids: &[EntryId]) -> Told<()> {
+    pub(super) async fn acknowledge(
+        &self,
+        connection: &mut MultiplexedConnection,
+        ids: &[EntryId],
+    ) -> Told<()> {
         for some in ids.chunks(ACKNOWLEDGED_AT_ONCE) {
             let mut acknowledge = cmd("XACK");
             acknowledge.arg(&*self.stream).arg(&*self.group);
@@ -119,7 +125,8 @@ impl Config {
         let asked = tokio::time::timeout(self.reply_within, both.query_async(connection)).await;
         let (groups, pending): (Value, Value) =
             asked.map_err(|_| Trouble::late())?.map_err(|error| Trouble::told(&error))?;
-        let delivered = self.group_in(&groups).and_then(|group| reply::id(reply::under(group, "last-delivered-id")?));
+        let delivered =
+            self.group_in(&groups).and_then(|group| reply::id(reply::under(group, "last-delivered-id")?));
         let delivered = delivered.ok_or_else(|| Trouble::nonsense("the group is not among the stream's"))?;
         let pending = reply::list(&pending).and_then(|pending| reply::id(pending.get(1)?));
         let floor = match pending {
@@ -160,13 +167,13 @@ impl Config {
 
 /// Entries of the one stream that was read: `[[stream, entries]]`, or nothing.
 fn entries_of_stream(told: &Value) -> Told<Vec<Entry>> {
-    let entries = || match told {
-        Value::Nil => Some(Vec::new()),
-        told => match reply::list(told)? {
-            [] => Some(Vec::new()),
-            [stream] => reply::entries(reply::list(stream)?.get(1)?),
-            _ => None,
-        },
+    if *told == Value::Nil {
+        return Ok(Vec::new());
+    }
+    let entries = || match reply::list(told)? {
+        [] => Some(Vec::new()),
+        [stream] => reply::entries(reply::list(stream)?.get(1)?),
+        _ => None,
     };
     entries().ok_or_else(|| Trouble::nonsense("XREADGROUP told no entries"))
 }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::commands::Told;
 use super::config::Config;
 use super::entry::{Entry, EntryId};
+use super::error::Trouble;
 
 /// How long the server is asked to wait for news before it is asked again.
 const WAIT_MAX: Duration = Duration::from_secs(2);
@@ -37,13 +38,7 @@ pub(super) struct Read {
 impl Reader {
     pub(super) fn new(config: Arc<Config>) -> Self {
         let start = EntryId::default();
-        Self {
-            config,
-            connection: None,
-            own_after: Some(start),
-            claim_from: start,
-            claim_at: Instant::now(),
-        }
+        Self { config, connection: None, own_after: Some(start), claim_from: start, claim_at: Instant::now() }
     }
 
     /// Connects, unless it is connected. An answer may have been lost with the last connection, and the entries in it are
@@ -55,7 +50,7 @@ impl Reader {
                 self.config.make_group(&mut connection).await?;
                 Told::Ok(connection)
             };
-            self.connection = Some(connected.await.map_err(|trouble| trouble.reading())?);
+            self.connection = Some(connected.await.map_err(Trouble::reading)?);
             self.own_after = Some(EntryId::default());
         }
         Ok(())
@@ -65,7 +60,7 @@ impl Reader {
     pub(super) async fn read(&mut self, most: usize) -> Result<Read> {
         self.connect().await?;
         let Some(mut connection) = self.connection.take() else { return Ok(Read::default()) };
-        let read = self.read_from(&mut connection, most).await.map_err(|trouble| trouble.reading())?;
+        let read = self.read_from(&mut connection, most).await.map_err(Trouble::reading)?;
         // Only a connection on which all went well is used again.
         self.connection = Some(connection);
         Ok(read)

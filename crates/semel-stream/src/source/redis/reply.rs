@@ -6,27 +6,23 @@ use super::entry::{Entry, EntryId};
 
 /// The parts of a list.
 pub(super) fn list(value: &Value) -> Option<&[Value]> {
-    match value {
-        Value::Array(items) => Some(items),
-        _ => None,
-    }
+    if let Value::Array(items) = value { Some(items) } else { None }
 }
 
 /// A text, as bytes.
 pub(super) fn bytes(value: &Value) -> Option<&[u8]> {
-    match value {
-        Value::BulkString(bytes) => Some(bytes),
-        Value::SimpleString(text) => Some(text.as_bytes()),
-        _ => None,
+    if let Value::SimpleString(text) = value {
+        return Some(text.as_bytes());
     }
+    if let Value::BulkString(bytes) = value { Some(bytes) } else { None }
 }
 
 /// A number.
 pub(super) fn number(value: &Value) -> Option<u64> {
-    match value {
-        Value::Int(number) => u64::try_from(*number).ok(),
-        _ => std::str::from_utf8(bytes(value)?).ok()?.parse().ok(),
+    if let Value::Int(number) = value {
+        return u64::try_from(*number).ok();
     }
+    std::str::from_utf8(bytes(value)?).ok()?.parse().ok()
 }
 
 /// The id of an entry.
@@ -41,10 +37,7 @@ pub(super) fn entries(value: &Value) -> Option<Vec<Entry>> {
 
 fn entry(value: &Value) -> Option<Entry> {
     let [at, fields] = list(value)? else { return None };
-    let fields = match fields {
-        Value::Nil => None,
-        fields => Some(pairs(fields)?),
-    };
+    let fields = if *fields == Value::Nil { None } else { Some(pairs(fields)?) };
     Some(Entry { id: id(at)?, fields, deliveries: None })
 }
 

@@ -13,6 +13,7 @@ use semel::machine::offset::Position;
 
 use super::config::{Config, RedisStreamBuilder};
 use super::entry::EntryId;
+use super::error::Trouble;
 use super::reader::{Read, Reader};
 use crate::event::Event;
 use crate::source::contract::{Fetched, Pending, Reads, Source, Tag};
@@ -101,10 +102,11 @@ impl RedisStreamSource {
     }
 
     fn take(&mut self, read: Read) {
-        let in_hand: HashSet<_> = match read.again {
+        let in_hand: HashSet<_> = if read.again {
             // What is in somebody's hands here is pending too, and not to be handed out twice.
-            true => self.outstanding.events().chain(&self.ready).filter_map(|event| event.position).collect(),
-            false => HashSet::new(),
+            self.outstanding.events().chain(&self.ready).filter_map(|event| event.position).collect()
+        } else {
+            HashSet::new()
         };
         let stream = &self.config.stream;
         let entries = read.entries.into_iter().filter(|entry| !in_hand.contains(&entry.id.position()));
@@ -115,7 +117,7 @@ impl RedisStreamSource {
     async fn asking(&mut self) -> Result<MultiplexedConnection> {
         match self.asking.take() {
             Some(connection) => Ok(connection),
-            None => self.config.connect().await.map_err(|trouble| trouble.reading()),
+            None => self.config.connect().await.map_err(Trouble::reading),
         }
     }
 
@@ -126,7 +128,7 @@ impl RedisStreamSource {
             let mut connection = self.asking().await?;
             let asked = self.config.acknowledge(&mut connection, &ids).await;
             // Not settled before the server has said so: whoever asks again asks for the same.
-            asked.map_err(|trouble| trouble.writing())?;
+            asked.map_err(Trouble::writing)?;
             self.asking = Some(connection);
             self.outstanding.settle(tags);
         }
@@ -164,7 +166,7 @@ impl Source for RedisStreamSource {
     fn floor(&mut self) -> Pending<'_, Vec<(Arc<str>, Position)>> {
         Box::pin(async {
             let mut connection = self.asking().await?;
-            let floor = self.config.floor(&mut connection).await.map_err(|trouble| trouble.reading())?;
+            let floor = self.config.floor(&mut connection).await.map_err(Trouble::reading)?;
             self.asking = Some(connection);
             Ok(floor.map(|floor| (Arc::clone(&self.config.stream), floor.position())).into_iter().collect())
         })
@@ -173,7 +175,7 @@ impl Source for RedisStreamSource {
     fn lag(&mut self) -> Pending<'_, Option<u64>> {
         Box::pin(async {
             let mut connection = self.asking().await?;
-            let lag = self.config.lag(&mut connection).await.map_err(|trouble| trouble.reading())?;
+            let lag = self.config.lag(&mut connection).await.map_err(Trouble::reading)?;
             self.asking = Some(connection);
             Ok(lag)
         })

@@ -7,7 +7,7 @@ use semel::Result;
 use semel_stream::source::{Delivery, Fetched, Source, Tag};
 
 /// Longer than anything takes here, also on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// Long enough for what should not come to come.
 pub(crate) const MOMENT: Duration = Duration::from_millis(300);
 
@@ -45,6 +45,16 @@ pub(crate) async fn silence(source: &mut impl Source) {
     if let Ok(news) = tokio::time::timeout(MOMENT, source.fetch(9)).await {
         panic!("expected nothing, got {news:?}");
     }
+}
+
+/// Waits until it is so.
+pub(crate) async fn eventually(is_so: impl AsyncFn() -> bool) {
+    let looking = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.expect("it never was so");
 }
 
 /// What the events say.

@@ -13,7 +13,7 @@ use semel_stream::{
 };
 use tokio::task::JoinHandle;
 
-use super::ask::PATIENCE;
+use super::ask::{PATIENCE, eventually};
 
 /// How often each event had its effect, by what it says.
 #[derive(Clone, Default)]
@@ -83,15 +83,7 @@ pub(crate) fn run<S: Source + 'static>(consumer: Consumer<S>, effects: &Effects)
 impl Run {
     /// Waits until it has come so far.
     pub(crate) async fn until(&self, is_there: impl Fn(&Report) -> bool) {
-        let mut report = self.stopper.report();
-        let looking = async {
-            while !is_there(&report) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-                report = self.stopper.report();
-            }
-        };
-        let came = tokio::time::timeout(PATIENCE, looking).await;
-        assert!(came.is_ok(), "it never came so far: {report:?}");
+        eventually(async || is_there(&self.stopper.report())).await;
     }
 
     /// How it ended by itself.

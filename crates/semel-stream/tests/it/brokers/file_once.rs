@@ -6,6 +6,7 @@ use std::path::Path;
 use semel::ErrorKind;
 use semel_stream::source::LinesSource;
 
+use super::ask::eventually;
 use super::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
 use super::file::{append, file};
 
@@ -56,9 +57,7 @@ async fn a_reader_that_was_taken_over_from_is_told_so_and_repeats_nothing() {
     let second = run(consumer(&pipeline, open(&path).follow(true)), &effects);
     // Nothing new is written before the second one reads, or the first might do all of it.
     let epoch = async || pipeline.offset(path.to_str().unwrap()).await.unwrap().unwrap().epoch;
-    while epoch().await < 2 {
-        tokio::task::yield_now().await;
-    }
+    eventually(async || epoch().await == 2).await;
     append(&path, &lines(11..=30));
     let error = first.end().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Lost, "{error:?}");
@@ -73,10 +72,7 @@ async fn a_consumer_that_crashed_anywhere_repeats_nothing_when_it_is_started_aga
     let (pipeline, effects) = (pipeline(), Effects::default());
     for part in 1..=4 {
         let one = run(consumer(&pipeline, open(&path).follow(true)), &effects);
-        let enough = part * 100;
-        while effects.events() < enough {
-            tokio::task::yield_now().await;
-        }
+        eventually(async || effects.events() >= part * 100).await;
         one.crash().await;
     }
     let report = run(consumer(&pipeline, open(&path)), &effects).end().await.unwrap();

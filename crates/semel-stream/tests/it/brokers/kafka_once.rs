@@ -3,6 +3,7 @@
 use semel::ErrorKind;
 use semel_stream::source::KafkaSource;
 
+use super::ask::eventually;
 use super::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
 use super::kafka::{TOPIC, cluster, produce, source};
 
@@ -23,9 +24,7 @@ async fn records_that_were_written_twice_have_one_effect_each_while_partitions_m
         }
         second.until(|report| report.delivered > 0).await;
     }
-    while effects.events() < 100 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    eventually(async || effects.events() == 100).await;
     let (one, other) = tokio::join!(first.stop(), second.stop());
     assert!(other.ran > 0 || other.duplicates > 0, "{one:?} {other:?}");
     effects.assert_once(100);
@@ -64,9 +63,7 @@ async fn a_zombie_that_the_brokers_still_feed_cannot_commit() {
     // In a group of its own the brokers give it the same partition.
     let heir = KafkaSource::connect(&cluster.bootstrap_servers(), &[TOPIC], "another").unwrap();
     let heir = run(consumer(&pipeline, heir), &effects);
-    while pipeline.offset("orders/0").await.unwrap().unwrap().epoch < 2 {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    eventually(async || pipeline.offset("orders/0").await.unwrap().unwrap().epoch == 2).await;
     produce(&cluster, 0, 11..=30).await;
     assert_eq!(zombie.end().await.unwrap_err().kind(), ErrorKind::Lost);
     heir.until(|report| report.offsets.values().any(|at| at.get() == 29)).await;

@@ -3,6 +3,7 @@
 use semel_servers::{AppendFsync, Redis};
 use semel_stream::source::RedisStreamSource;
 
+use super::ask::eventually;
 use super::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
 
 const STREAM: &str = "orders";
@@ -35,9 +36,8 @@ async fn entries_that_were_added_twice_have_one_effect_each_among_two_consumers(
     add(&server, 1..=100);
     add(&server, 1..=100);
     let both = [first, second];
-    while both.iter().map(|run| run.stopper.report()).map(|it| it.ran + it.duplicates).sum::<u64>() < 200 {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    let done = || both.iter().map(|one| one.stopper.report()).map(|it| it.ran + it.duplicates).sum::<u64>();
+    eventually(async || done() == 200).await;
     for one in both {
         one.stop().await;
     }
@@ -78,15 +78,11 @@ async fn a_consumer_that_crashed_anywhere_repeats_nothing_when_it_is_started_aga
     add(&server, 1..=200);
     for part in 1..=3 {
         let one = run(consumer(&pipeline, read(&server, GROUP, "a").await), &effects);
-        while effects.events() < part * 50 {
-            tokio::task::yield_now().await;
-        }
+        eventually(async || effects.events() >= part * 50).await;
         one.crash().await;
     }
     let last = run(consumer(&pipeline, read(&server, GROUP, "a").await), &effects);
-    while effects.events() < 200 || pending(&server) != "0" {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    eventually(async || effects.events() == 200 && pending(&server) == "0").await;
     last.stop().await;
     effects.assert_once(200);
 }
