@@ -123,11 +123,12 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
 
     pub(super) async fn run(mut self) -> Result<Report> {
         loop {
-            self.turn();
+            let now = Instant::now();
+            self.turn(now);
             if self.is_over() {
                 break;
             }
-            match self.next().await {
+            match self.next(now).await {
                 Happened::Ended(ended) => self.ended(ended),
                 Happened::Errand(errand) => self.errand_done(errand),
                 Happened::Answer(answer) => self.answered(answer),
@@ -144,8 +145,8 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
         }
     }
 
-    async fn next(&mut self) -> Happened {
-        let wake_at = self.wake_at();
+    async fn next(&mut self, turned_at: Instant) -> Happened {
+        let wake_at = self.wake_at(turned_at);
         tokio::select! {
             Some(ended) = self.tasks.join_next_with_id() => Happened::Ended(ended),
             Some(errand) = self.errands.next() => Happened::Errand(errand),
@@ -156,8 +157,7 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
     }
 
     /// Begins whatever can begin now.
-    fn turn(&mut self) {
-        let now = Instant::now();
+    fn turn(&mut self, now: Instant) {
         let wanted = *self.wanted.borrow_and_update();
         self.jobs.wake(now);
         if self.is_stopping() {
@@ -323,11 +323,13 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
         true
     }
 
-    fn wake_at(&self) -> Option<Instant> {
+    /// When the next turn is due. What was due at the last one has begun then, or waits for something else.
+    fn wake_at(&self, turned_at: Instant) -> Option<Instant> {
         let lag_at = (!self.is_stopping() && !self.source_ended).then_some(self.lag_at);
         [self.jobs.next_due(), self.desk.free_at(), self.checkpoint_at, lag_at, self.grace_until]
             .into_iter()
             .flatten()
+            .filter(|at| *at > turned_at)
             .min()
     }
 
