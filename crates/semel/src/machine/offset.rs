@@ -219,7 +219,7 @@ mod tests {
 
     impl Kept {
         fn shift(&mut self, wanted: &Move) -> Moved {
-            self.1 += 1;
+            self.1 = self.1.saturating_add(1);
             self.shift_as(self.1, wanted)
         }
 
@@ -227,7 +227,7 @@ mod tests {
             let key = Key::scoped(["orders"], "offset", "topic/0").unwrap();
             let ruling = shift(self.0.as_ref(), &key, PermitId::new(permit), wanted, NOW);
             if let Some(write) = ruling.write {
-                let version = self.0.as_ref().map_or(1, |record| record.version.get() + 1);
+                let version = self.0.as_ref().map_or(1, |record| record.version.get().saturating_add(1));
                 self.0 = Some(Record::clone(&write.next.stamp(Version::new(version), NOW)));
             }
             ruling.answer
