@@ -113,7 +113,7 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
     fn busy(&mut self, id: JobId, retry_after: Duration) {
         let waits = self.waited(id);
         match self.choices.on_busy {
-            OnBusy::GiveBack if !self.is_in_order(id) => self.give_back(id, self.tools.backoff.after(waits)),
+            OnBusy::GiveBack if !self.is_in_order(id) => self.give_back(id),
             OnBusy::Wait | OnBusy::GiveBack => {
                 self.wait(id, BUSY.after(waits).min(retry_after).max(Duration::from_millis(1)));
             }
@@ -123,7 +123,7 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
     fn held(&mut self, id: JobId, reason: &str) {
         let waits = self.waited(id);
         match self.choices.on_held {
-            OnHeld::GiveBack if !self.is_in_order(id) => self.give_back(id, self.tools.backoff.after(waits)),
+            OnHeld::GiveBack if !self.is_in_order(id) => self.give_back(id),
             OnHeld::Wait | OnHeld::GiveBack => self.wait(id, self.tools.backoff.after(waits)),
             OnHeld::Stop => {
                 let stream = self.jobs.get(id).map(|job| job.event.stream.clone()).unwrap_or_default();
@@ -179,8 +179,14 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
         self.to_acknowledge.extend(passed_before);
     }
 
-    fn give_back(&mut self, id: JobId, after: Duration) {
+    /// Back to the source. Only the source knows how often that was: an event that comes back is a new one here.
+    fn give_back(&mut self, id: JobId) {
         let Some(job) = self.jobs.remove(id) else { return };
+        let backoff = self.tools.backoff;
+        let after = match job.event.deliveries {
+            Some(times) => backoff.after(u32::try_from(times).unwrap_or(u32::MAX)),
+            None => backoff.most.min(BUSY.most),
+        };
         let current = job.deliveries.into_iter().filter(|placed| self.streams.is_current(placed));
         self.to_give_back.extend(current.map(|placed| (placed, after)));
     }

@@ -28,7 +28,7 @@ async fn a_duplicate_is_not_acknowledged_before_the_other_ones_receipt() {
             .backoff(QUICK)
             .watch(Arc::new(ledger.clone()));
         let run = tokio::spawn(consumer.run(|_, _| async { panic!("it ran twice") }));
-        tokio::time::sleep(Duration::from_mins(5)).await;
+        tokio::time::sleep(Duration::from_mins(2)).await;
         assert!(feed.acknowledged().is_empty() && ledger.count("busy") > 1, "{on_busy:?}");
         assert_eq!(feed.given_back() > 1, on_busy == OnBusy::GiveBack);
         permit.complete(Outcome::success(*b"elsewhere")).await.unwrap();

@@ -11,7 +11,7 @@ use semel_stream::{Backoff, Checkpoint, Consumer, Event, Failure, Handled, Pipel
 use super::scene::{Ledger, event, events, fine, pipeline};
 use crate::feed::Feed;
 
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 40;
 
 /// How a handler behaves at one event, by the dice: late, and sometimes not at all.
 async fn fickle(event: Arc<Event>, seed: u64, attempt: u32) -> Handled {
