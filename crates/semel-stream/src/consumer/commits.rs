@@ -62,18 +62,25 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
             stream.is_committing = false;
         }
         match commit {
-            // Whoever moved it further did so under this epoch: it is the same.
-            Ok(Commit::Committed(_) | Commit::Behind(_)) => self.moved(name, generation, position),
+            Ok(Commit::Committed(_)) => self.moved(name, generation, position),
+            // Whoever moved it further did so under this epoch, with what was done then.
+            Ok(Commit::Behind(_)) => self.covered(name, generation, position),
             Ok(Commit::Fenced(_)) => self.fenced(name, generation),
             Err(error) => self.fail(error),
         }
     }
 
-    /// The offset is at this position: what it covers is acknowledged.
+    /// The offset is at this position.
     pub(super) fn moved(&mut self, name: &Arc<str>, generation: u64, position: Position) {
-        let Some(stream) = self.streams.current(name, generation) else { return };
-        self.to_acknowledge.extend(stream.frontier.committed(position));
         self.offset_is_at(name, position);
+        self.covered(name, generation, position);
+    }
+
+    /// What an offset covers is acknowledged, if it is still this consumer's business.
+    fn covered(&mut self, name: &Arc<str>, generation: u64, position: Position) {
+        if let Some(stream) = self.streams.current(name, generation) {
+            self.to_acknowledge.extend(stream.frontier.committed(position));
+        }
     }
 
     fn offset_is_at(&self, name: &Arc<str>, position: Position) {

@@ -82,7 +82,9 @@ mod tests {
 
     fn delivered(positions: &[u128]) -> Frontier<u128> {
         let mut frontier = Frontier::behind(None);
-        positions.iter().for_each(|position| frontier.deliver(at(*position)));
+        for position in positions {
+            frontier.deliver(at(*position));
+        }
         frontier
     }
 

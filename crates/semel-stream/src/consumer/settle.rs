@@ -42,11 +42,12 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
             Ok(Worked::Busy(retry_after)) => self.busy(id, retry_after),
             Ok(Worked::Held(reason)) => self.held(id, &reason),
             Ok(Worked::Fenced) => {
-                if let Some(job) = self.jobs.remove(id)
-                    && let Some(placed) = job.deliveries.first()
-                {
-                    self.fenced(&placed.stream, placed.generation);
+                let first = self.jobs.get(id).and_then(|job| job.deliveries.first().cloned());
+                if let Some(Placed { stream, generation, .. }) = first {
+                    self.fenced(&stream, generation);
                 }
+                // It may have been delivered in another stream, too.
+                self.wait(id, Duration::ZERO);
             }
             // Put aside before it comes here.
             Ok(Worked::Mismatch) => self.put_aside(id, 0, "another payload was processed under its key"),
@@ -98,6 +99,7 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
     fn failed(&mut self, id: JobId, attempt: u32, failure: Failure) {
         let Some(job) = self.jobs.get_mut(id) else { return };
         job.failures = job.failures.saturating_add(1);
+        job.waits = 0;
         let stream = job.event.stream.clone();
         if let Failure::Stop(reason) = failure {
             self.wait(id, Duration::ZERO);

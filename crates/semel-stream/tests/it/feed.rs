@@ -127,10 +127,10 @@ fn id_of(event: &Event) -> String {
 
 impl Kept {
     fn reached(&self) -> Result<(), Error> {
-        match self.is_down {
-            true => Err(Error::new(ErrorKind::Unavailable, "the broker is down; ask again")),
-            false => Ok(()),
+        if self.is_down {
+            return Err(Error::new(ErrorKind::Unavailable, "the broker is down; ask again"));
         }
+        Ok(())
     }
 
     fn hand_out(&mut self, reader: u64, event: Event) -> Delivery {
@@ -140,7 +140,7 @@ impl Kept {
         Delivery { event, tag }
     }
 
-    fn from_queue(&mut self, reader: u64, most: usize) -> Vec<Delivery> {
+    fn take_from_queue(&mut self, reader: u64, most: usize) -> Vec<Delivery> {
         let now = Instant::now();
         let mut later = VecDeque::new();
         let mut deliveries = Vec::new();
@@ -173,7 +173,7 @@ impl FeedSource {
             self.is_assigned = true;
             return Ok(Ok(Fetched::Assigned(kept.streams.keys().cloned().collect())));
         }
-        let mut deliveries = kept.from_queue(self.reader, most);
+        let mut deliveries = kept.take_from_queue(self.reader, most);
         for (stream, at) in &mut self.at {
             let rest = kept.streams.get(stream).map_or(&[][..], |events| &events[*at..]);
             let next: Vec<_> = rest.iter().take(most - deliveries.len()).cloned().collect();
@@ -187,10 +187,10 @@ impl FeedSource {
             Some(Reads::Shared) => kept.queue.is_empty() && kept.out.is_empty(),
             _ => kept.streams.keys().all(|stream| self.at.contains_key(stream)),
         };
-        match kept.has_ended && is_all {
-            true => Ok(Ok(Fetched::End)),
-            false => Ok(Err(kept.queue.iter().map(|(due, _)| *due).min())),
+        if kept.has_ended && is_all {
+            return Ok(Ok(Fetched::End));
         }
+        Ok(Err(kept.queue.iter().map(|(due, _)| *due).min()))
     }
 }
 

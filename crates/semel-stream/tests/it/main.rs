@@ -1,6 +1,10 @@
 //! Streams, on every store and every broker.
 #![cfg(test)]
-#![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::wildcard_enum_match_arm,
+    reason = "what overflows, or is told what no test foresees, fails a test, as it should"
+)]
 
 mod brokers;
 mod consumer;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use semel::{Decision, Lapse, Outcome, Resolution, Semel};
 use semel_stream::{Consumer, OnBusy, OnHeld, Order, Pipeline};
 
-use super::bench::{Ledger, QUICK, event, events, fine, memory, pipeline, until};
+use super::scene::{Ledger, QUICK, event, events, fine, memory, pipeline, until};
 use crate::feed::Feed;
 
 /// Somebody else who processes an event.
@@ -15,10 +15,6 @@ async fn elsewhere(pipeline: &Pipeline, key: &str) -> semel::Permit {
         Decision::Run(permit) => permit,
         other => panic!("it must run: {other:?}"),
     }
-}
-
-async fn never_runs() -> semel_stream::Handled {
-    panic!("it ran twice");
 }
 
 #[tokio::test(start_paused = true)]
@@ -31,7 +27,7 @@ async fn a_duplicate_is_not_acknowledged_before_the_other_ones_receipt() {
             .on_busy(on_busy)
             .backoff(QUICK)
             .watch(Arc::new(ledger.clone()));
-        let run = tokio::spawn(consumer.run(|_, _| never_runs()));
+        let run = tokio::spawn(consumer.run(|_, _| async { panic!("it ran twice") }));
         tokio::time::sleep(Duration::from_mins(5)).await;
         assert!(feed.acknowledged().is_empty() && ledger.count("busy") > 1, "{on_busy:?}");
         assert_eq!(feed.given_back() > 1, on_busy == OnBusy::GiveBack);

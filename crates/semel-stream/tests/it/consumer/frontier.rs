@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use semel_stream::{Backoff, Checkpoint, Consumer, Event, Failure, Handled, Pipeline, Position, Step, Watch};
 
-use super::bench::{Ledger, event, events, fine, pipeline};
+use super::scene::{Ledger, event, events, fine, pipeline};
 use crate::feed::Feed;
 
 const SEEDS: u64 = 60;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use semel::ErrorKind;
 use semel_stream::{Consumer, Event, EventKey, OnMissingKey, Report};
 
-use super::bench::{Ledger, fine, pipeline};
+use super::scene::{Ledger, fine, pipeline};
 use crate::feed::Feed;
 
 fn log() -> Feed {

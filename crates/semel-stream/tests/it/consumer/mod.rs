@@ -1,6 +1,5 @@
 //! The loop: what it promises, on a store in memory unless a test says otherwise.
 
-mod bench;
 mod busy;
 mod checkpoint;
 mod dead_letter;
@@ -10,6 +9,8 @@ mod order;
 mod outage;
 mod redelivery;
 mod report;
+mod scene;
 mod stopping;
 mod streams;
 mod systems;
+mod work;

@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use semel_stream::{Consumer, Event, Failure, Order};
 
-use super::bench::{event, fine, pipeline};
+use super::scene::{event, fine, pipeline};
 use crate::feed::Feed;
 
 /// In which order handlers began and ended, by what must be in order.
@@ -17,7 +17,7 @@ async fn order_of(
     lane: impl Fn(&Event) -> String + Send + Sync + 'static,
 ) -> BTreeMap<String, Vec<u128>> {
     let keyed = |position: u128| {
-        let mut event = event(if position % 2 == 0 { "even" } else { "odd" }, position);
+        let mut event = event(if position.is_multiple_of(2) { "even" } else { "odd" }, position);
         event.partition_key = Some(format!("customer-{}", position % 5).into());
         event
     };

@@ -10,16 +10,15 @@ use semel::Semel;
 use semel_stream::{Checkpoint, Consumer, Pipeline};
 use semel_testkit::{Fault, FaultyStore};
 
-use super::bench::{Ledger, QUICK, events, fine, memory, until};
+use super::scene::{Ledger, QUICK, events, fine, memory, until};
 use crate::feed::Feed;
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_vanishes_for_an_hour_costs_an_hour_and_nothing_else() {
     let is_down = Arc::new(AtomicBool::new(false));
     let down = Arc::clone(&is_down);
-    let store = FaultyStore::new(Arc::new(memory()), move |_| match down.load(Ordering::SeqCst) {
-        true => Fault::Refuse,
-        false => Fault::None,
+    let store = FaultyStore::new(Arc::new(memory()), move |_| {
+        if down.load(Ordering::SeqCst) { Fault::Refuse } else { Fault::None }
     });
     let pipeline = Pipeline::new(&Semel::new(store), "orders").unwrap();
     let (feed, ledger) = (Feed::alone(events("a", 100)).end(), Ledger::default());
@@ -89,9 +88,8 @@ async fn a_broker_that_vanishes_for_an_hour_costs_an_hour_and_nothing_else() {
 async fn a_store_that_is_gone_for_good_does_not_keep_a_consumer_from_stopping() {
     let is_down = Arc::new(AtomicBool::new(false));
     let down = Arc::clone(&is_down);
-    let store = FaultyStore::new(Arc::new(memory()), move |_| match down.load(Ordering::SeqCst) {
-        true => Fault::Refuse,
-        false => Fault::None,
+    let store = FaultyStore::new(Arc::new(memory()), move |_| {
+        if down.load(Ordering::SeqCst) { Fault::Refuse } else { Fault::None }
     });
     let pipeline = Pipeline::new(&Semel::new(store), "orders").unwrap();
     let (feed, ledger) = (Feed::alone(events("a", 100)), Ledger::default());

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use semel_stream::{Consumer, OnBusy};
 
-use super::bench::{Ledger, QUICK, events, fine, pipeline};
+use super::scene::{Ledger, QUICK, events, fine, pipeline};
 use crate::feed::Feed;
 
 async fn storm(on_busy: OnBusy) {

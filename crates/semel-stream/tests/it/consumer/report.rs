@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use semel_stream::{Consumer, Failure};
 
-use super::bench::{QUICK, event, events, fine, pipeline, until};
+use super::scene::{QUICK, event, events, fine, pipeline, until};
 use crate::feed::Feed;
 
 #[tokio::test(start_paused = true)]

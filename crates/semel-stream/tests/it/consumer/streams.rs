@@ -7,7 +7,7 @@ use semel::ErrorKind;
 use semel_stream::source::Fetched;
 use semel_stream::{Checkpoint, Consumer};
 
-use super::bench::{Ledger, event, events, fine, pipeline, until};
+use super::scene::{Ledger, event, events, fine, pipeline, until};
 use crate::feed::Feed;
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use semel::Semel;
 use semel::store::Store;
 use semel_stream::{Checkpoint, Commit, Consumer, Event, EventKey, Failure, Order, Pipeline, Position};
 
-use super::bench::{Ledger, QUICK, event, events, fine};
+use super::scene::{Ledger, QUICK, event, events, fine};
 use crate::feed::Feed;
 
 type Opening = Pin<Box<dyn Future<Output = Arc<dyn Store>>>>;
@@ -193,17 +193,17 @@ async fn liminal_checkpoints_per_message_per_batch_and_explicit(place: Place) {
                     Checkpoint::Every(_) => (at - 1) / 3 * 3,
                     _ => 0,
                 };
-                super::bench::until("it is committed", || {
+                super::scene::until("it is committed", || {
                     due == 0 || seen.read().offsets.values().flatten().any(|offset| *offset == due)
                 })
                 .await;
                 fine()
             }
         }));
-        super::bench::until("all are done", || stopper.report().ran == 7).await;
+        super::scene::until("all are done", || stopper.report().ran == 7).await;
         if checkpoint == Checkpoint::Explicit {
             stopper.checkpoint();
-            super::bench::until("it is committed", || stopper.report().committed == 1).await;
+            super::scene::until("it is committed", || stopper.report().committed == 1).await;
         }
         stopper.stop();
         run.await.unwrap().unwrap();
