@@ -94,8 +94,7 @@ pub struct Statistics {
 
 impl EventState {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Processed, Self::DeadLetter, Self::Running, Self::Released, Self::Held];
+    pub const ALL: [Self; 5] = [Self::Processed, Self::DeadLetter, Self::Running, Self::Released, Self::Held];
 
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
@@ -127,9 +126,7 @@ impl EventRecord {
             State::Done(done) if is_dead() => (EventState::DeadLetter, done.settled_at, None),
             State::Done(done) => (EventState::Processed, done.settled_at, None),
             State::Running(running) => (EventState::Running, running.granted_at, Some(&*running.owner)),
-            State::Released(released) => {
-                (EventState::Released, released.settled_at, Some(&*released.reason))
-            }
+            State::Released(released) => (EventState::Released, released.settled_at, Some(&*released.reason)),
             State::Held(held) => (EventState::Held, held.held_at, Some(&*held.reason)),
         };
         Self {
@@ -175,8 +172,7 @@ impl Pipeline {
         let mut statistics = Statistics { offsets: self.offsets().await?, ..Statistics::default() };
         let mut after = None;
         loop {
-            let page =
-                self.receipts(&ReceiptFilter::default(), ReceiptsAfter { after, limit: PAGE }).await?;
+            let page = self.receipts(&ReceiptFilter::default(), ReceiptsAfter { after, limit: PAGE }).await?;
             page.events.iter().for_each(|event| statistics.count(event));
             after = page.next;
             if after.is_none() {

@@ -23,8 +23,8 @@ const PARALLEL_MAX: usize = 4_096;
 pub(super) struct TypedConsume {
     /// Where events come from; `SEMEL_SOURCE` unless said
     ///
-    /// nats://HOST/STREAM?durable=NAME, amqp://USER:PASSWORD@HOST/VHOST?queue=NAME, redis://HOST/DB?stream=NAME&group=NAME,
-    /// kafka://BROKERS/TOPIC?group=NAME, file:PATH, file:PATH?follow, or `-` for standard input. Of files and standard input,
+    /// `nats://HOST/STREAM?durable=NAME`, `amqp://USER:PASSWORD@HOST/VHOST?queue=NAME`, `redis://HOST/DB?stream=NAME&group=NAME`,
+    /// `kafka://BROKERS/TOPIC?group=NAME`, `file:PATH`, `file:PATH?follow`, or `-` for standard input. Of files and standard input,
     /// every line is an event.
     #[arg(long, value_name = "URL")]
     source: Option<String>,
@@ -171,7 +171,9 @@ fn source(typed: Option<&str>) -> Meaning<SourceAddress> {
 
 fn key(text: &str) -> Result<EventKey, String> {
     let refused = || {
-        format!("`{text}` is no key; write broker, header:NAME, metadata:FIELD, or pointer:/a/b with a JSON pointer")
+        format!(
+            "`{text}` is no key; write broker, header:NAME, metadata:FIELD, or pointer:/a/b with a JSON pointer"
+        )
     };
     match text.split_once(':') {
         None if text == "broker" => Ok(EventKey::Broker),

@@ -198,7 +198,10 @@ impl fmt::Display for SourceAddress {
             SourceKind::File { path, end: FileEnd::IsWaitedAt } => {
                 write!(f, "file:{}?follow", path.display())
             }
-            _ => self.text.fmt(f),
+            SourceKind::Nats { .. }
+            | SourceKind::RabbitMq { .. }
+            | SourceKind::Redis { .. }
+            | SourceKind::Kafka { .. } => self.text.fmt(f),
         }
     }
 }
@@ -276,7 +279,8 @@ mod tests {
     fn an_address_shows_no_password_and_no_error_does() {
         let address: SourceAddress = "amqp://app:s3cret@h/v?queue=q".parse().expect("is fine");
         assert_eq!((address.to_string(), format!("{address:?}")).0, "amqp://app:***@h/v?queue=q");
-        for text in ["amqp://app:s3cret@h/v", "s3cret", "nats://app:s3cret@h/S", "redis://:s3cret@h?stream=x"] {
+        for text in ["amqp://app:s3cret@h/v", "s3cret", "nats://app:s3cret@h/S", "redis://:s3cret@h?stream=x"]
+        {
             assert!(!text.parse::<SourceAddress>().expect_err(text).contains("s3cret"), "{text}");
         }
     }

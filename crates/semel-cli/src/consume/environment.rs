@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_header_becomes_a_variable_that_a_shell_can_name() {
-        let event = Event::new("topic/0", "e-1", "x").at(7).header("Trace-Id", "a\0b").header("zürich.x", "y");
+        let event =
+            Event::new("topic/0", "e-1", "x").at(7).header("Trace-Id", "a\0b").header("zürich.x", "y");
         let environment = Environment::of("orders", &event);
         for (name, said) in [
             ("SEMEL_PIPELINE", "orders"),

@@ -50,7 +50,9 @@ fn kafka(brokers: &str, topic: &str, group: &str) -> Result<Box<dyn Source>> {
 
 #[cfg(not(feature = "kafka"))]
 fn kafka(_brokers: &str, _topic: &str, _group: &str) -> Result<Box<dyn Source>> {
-    Err(anyhow!("this semel was built without Kafka: `cargo install semel-cli --features kafka` builds it with"))
+    Err(anyhow!(
+        "this semel was built without Kafka: `cargo install semel-cli --features kafka` builds it with"
+    ))
 }
 
 /// Nobody else in the group is called so. What a consumer leaves behind under its name is claimed by the others.

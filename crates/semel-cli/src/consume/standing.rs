@@ -25,18 +25,15 @@ pub(super) fn rate(before: &Report, report: &Report, took: Duration) -> f64 {
 
 /// In one line.
 pub(super) fn line(report: &Report, rate: f64) -> String {
-    let mut line = format!(
-        "{rate:.1}/s  done {}  duplicates {}  retries {}  dead letters {}  in work {}",
+    let lag = report.lag.map_or_else(String::new, |lag| format!("  lag {}", grouped(lag)));
+    format!(
+        "{rate:.1}/s  done {}  duplicates {}  retries {}  dead letters {}  in work {}{lag}",
         grouped(report.ran),
         grouped(report.duplicates),
         grouped(report.retries),
         grouped(report.dead_letters),
         grouped(in_work(report)),
-    );
-    if let Some(lag) = report.lag {
-        line.push_str(&format!("  lag {}", grouped(lag)));
-    }
-    line
+    )
 }
 
 /// At the end, whatever it was.
@@ -74,16 +71,20 @@ mod tests {
     use super::*;
 
     fn report(ran: u64) -> Report {
-        Report { delivered: ran + 5, ran, duplicates: 2, dead_letters: 1, lag: Some(1_000), ..Report::default() }
+        Report {
+            delivered: ran.saturating_add(5),
+            ran,
+            duplicates: 2,
+            dead_letters: 1,
+            lag: Some(1_000),
+            ..Report::default()
+        }
     }
 
     #[test]
     fn a_line_counts_what_is_still_in_work() {
         let line = line(&report(1_234), 7.25);
-        assert_eq!(
-            line,
-            "7.2/s  done 1,234  duplicates 2  retries 0  dead letters 1  in work 2  lag 1,000"
-        );
+        assert_eq!(line, "7.2/s  done 1,234  duplicates 2  retries 0  dead letters 1  in work 2  lag 1,000");
     }
 
     #[test]

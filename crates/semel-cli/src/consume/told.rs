@@ -70,8 +70,7 @@ impl Said {
     }
 
     fn is_news(&mut self, outage: &str) -> bool {
-        let is_old =
-            self.outage.as_ref().is_some_and(|(said, at)| said == outage && at.elapsed() < PATIENCE);
+        let is_old = self.outage.as_ref().is_some_and(|(said, at)| said == outage && at.elapsed() < PATIENCE);
         if !is_old {
             self.outage = Some((outage.to_owned(), Stopwatch::start()));
         }
@@ -84,6 +83,10 @@ impl Said {
 }
 
 impl Watch for Told {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other steps are counted, and shown with how things stand"
+    )]
     fn saw(&self, step: &Step<'_>) {
         match step {
             Step::Failed { at, attempt, error } => {

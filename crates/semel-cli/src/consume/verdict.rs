@@ -62,17 +62,18 @@ fn outcome(ended: &Ended) -> Outcome {
 }
 
 fn not_started(error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
-            Failure::Stop(format!("there is no shell to run the command with: {error}; install sh"))
-        }
-        io::ErrorKind::ArgumentListTooLong => {
-            let most = bytes::size(128 << 10);
-            Failure::Dead(format!("its key or headers are too large for a command ({most} at most): {error}"))
-        }
-        // Too many processes, or too little memory: that may pass.
-        _ => Failure::Retry(format!("the command could not be started: {error}")),
+    let kind = error.kind();
+    if matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) {
+        return Failure::Stop(format!("there is no shell to run the command with: {error}; install sh"));
     }
+    if kind == io::ErrorKind::ArgumentListTooLong {
+        let most = bytes::size(128 << 10);
+        return Failure::Dead(format!(
+            "its key or headers are too large for a command ({most} at most): {error}"
+        ));
+    }
+    // Too many processes, or too little memory: that may pass.
+    Failure::Retry(format!("the command could not be started: {error}"))
 }
 
 #[cfg(test)]

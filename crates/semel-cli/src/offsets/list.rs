@@ -54,7 +54,10 @@ pub(crate) async fn list(plan: &Offsets) -> Result<()> {
     }
     if rows.is_empty() {
         let whose = plan.pipeline.as_deref().map_or_else(String::new, |pipeline| format!(" of {pipeline}"));
-        return out::line(&format!("There are no offsets{whose} in {}: nobody has begun to read.", plan.store));
+        return out::line(&format!(
+            "There are no offsets{whose} in {}: nobody has begun to read.",
+            plan.store
+        ));
     }
     out::print(&(table(&rows, now).lines(out::width()).join("\n") + "\n"))?;
     let streams = number::counted(rows.len() as u64, "stream");
@@ -83,8 +86,8 @@ impl Offsets {
 
 impl Row {
     fn pipeline(&self) -> String {
-        let escaped = |part: &Box<str>| part.replace('\\', "\\\\").replace('/', "\\/");
-        self.scope.iter().map(escaped).collect::<Vec<_>>().join("/")
+        let escaped = |part: &str| part.replace('\\', "\\\\").replace('/', "\\/");
+        self.scope.iter().map(|part| escaped(part)).collect::<Vec<_>>().join("/")
     }
 
     fn json(&self) -> Value {

@@ -1,5 +1,7 @@
 //! Moves the offset of one stream; asks first.
 
+use std::cmp::Ordering;
+
 use anyhow::{Result, bail};
 use semel::Semel;
 use semel_server::store::Address;
@@ -46,8 +48,7 @@ pub(crate) async fn move_one(plan: &Move) -> Result<()> {
 }
 
 async fn streams(pipeline: &Pipeline) -> Result<String> {
-    let names: Vec<_> =
-        pipeline.offsets().await?.iter().map(|offset| text::shown(&offset.stream)).collect();
+    let names: Vec<_> = pipeline.offsets().await?.iter().map(|offset| text::shown(&offset.stream)).collect();
     Ok(if names.is_empty() { "none".to_owned() } else { names.join(", ") })
 }
 
@@ -60,13 +61,13 @@ fn meaning(name: &str, found: Option<&Offset>, to: Option<Position>, known: &str
             place(to)
         );
     };
-    let direction = if to < offset.position {
-        "What is behind it is read again. Events that have a receipt are not processed again; those whose retention is\n\
-         over are."
-    } else if to > offset.position {
-        "What is between the two is skipped: nobody processes it."
-    } else {
-        "That is where it is."
+    let direction = match to.cmp(&offset.position) {
+        Ordering::Less => {
+            "What is behind it is read again. Events that have a receipt are not processed again; those whose retention is\n\
+             over are."
+        }
+        Ordering::Greater => "What is between the two is skipped: nobody processes it.",
+        Ordering::Equal => "That is where it is.",
     };
     format!(
         "{name}: from {} to {} (epoch {}).\n{direction}\n\

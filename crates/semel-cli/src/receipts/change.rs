@@ -83,7 +83,12 @@ pub(crate) async fn show(plan: &ShowReceipt) -> Result<()> {
     let key = pipeline.receipt_key(&plan.of.event)?;
     // A folder serves one at a time.
     drop((store, pipeline));
-    let ask = keys::Show { store: plan.of.store.clone(), which: Which::Key(key), bytes: plan.bytes, json: plan.json };
+    let ask = keys::Show {
+        store: plan.of.store.clone(),
+        which: Which::Key(key),
+        bytes: plan.bytes,
+        json: plan.json,
+    };
     keys::show(&ask).await
 }
 
@@ -91,10 +96,8 @@ pub(crate) async fn show(plan: &ShowReceipt) -> Result<()> {
 pub(crate) async fn record(plan: &Changed) -> Result<()> {
     let Found { store, pipeline, record, now } = plan.of.find().await?;
     let name = plan.of.name();
-    let standing = record.as_ref().map_or_else(
-        || "Nobody has processed it.".to_owned(),
-        |record| standing(record, now),
-    );
+    let standing =
+        record.as_ref().map_or_else(|| "Nobody has processed it.".to_owned(), |record| standing(record, now));
     if let Some(State::Done(_)) = record.as_ref().map(|record| &record.state) {
         return out::line(&format!("{name} has a receipt already, and nothing was changed. {standing}"));
     }
@@ -103,7 +106,8 @@ pub(crate) async fn record(plan: &Changed) -> Result<()> {
          is a\nduplicate, and its offset moves on. That cannot be undone."
     );
     ask(plan.consent, &what, "Note it as processed?")?;
-    let outcome = Outcome::new(OutcomeKind::from_word(BY_HAND), *b"").details(&json!({ "by": "semel receipts record" }));
+    let outcome = Outcome::new(OutcomeKind::from_word(BY_HAND), *b"")
+        .details(&json!({ "by": "semel receipts record" }));
     let held = matches!(record.as_ref().map(|record| &record.state), Some(State::Held(_)));
     if held {
         let key = pipeline.receipt_key(&plan.of.event)?;

@@ -196,7 +196,8 @@ fn json(event: &EventRecord) -> Value {
 
 fn footer(plan: &Receipts, counts: &Statistics, seen: u64, shown: u64) -> String {
     if seen == 0 {
-        let which = if plan.states.is_empty() && plan.event.is_none() { "no events" } else { "no such events" };
+        let which =
+            if plan.states.is_empty() && plan.event.is_none() { "no events" } else { "no such events" };
         return format!("{} has {which} in {}.", plan.pipeline, plan.store);
     }
     let mut parts = vec![format!("{} processed", counts.receipts)];
@@ -209,7 +210,11 @@ fn footer(plan: &Receipts, counts: &Statistics, seen: u64, shown: u64) -> String
     part(counts.running, "running");
     part(counts.released, "released, to be tried again");
     part(counts.held, "held: they wait for a person");
-    let more = if shown < seen { format!("; the newest {shown} are shown: --limit N for more") } else { String::new() };
+    let more = if shown < seen {
+        format!("; the newest {shown} are shown: --limit N for more")
+    } else {
+        String::new()
+    };
     format!("{}: {}{more}.", counted(seen, "event"), parts.join(", "))
 }
 
@@ -246,6 +251,9 @@ mod tests {
         event.state = EventState::DeadLetter;
         event.outcome = Some(semel_stream::dead_letter(3, "too large"));
         assert_eq!(said(&event), "too large");
-        assert_eq!((&json(&event)["error"], &json(&event)["state"]), (&"too large".into(), &"dead_letter".into()));
+        assert_eq!(
+            (&json(&event)["error"], &json(&event)["state"]),
+            (&"too large".into(), &"dead_letter".into())
+        );
     }
 }

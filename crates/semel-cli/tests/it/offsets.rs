@@ -53,7 +53,8 @@ fn nothing_is_moved_without_consent(place: &Place) {
     fill(place);
     let before = on(place, "offsets --json").fine();
     let error = on(place, "offsets move orders topic/0 --to start").failed();
-    for part in ["nothing was changed", "--yes", "fenced", "not processed again", "position 41 to its start"] {
+    for part in ["nothing was changed", "--yes", "fenced", "not processed again", "position 41 to its start"]
+    {
         assert!(error.contains(part), "{part}: {error}");
     }
     let error = on(place, "offsets move orders topc/0 --to 7").failed();

@@ -15,10 +15,9 @@ crate::on_every_store! {
 }
 
 async fn run(pipeline: &Pipeline, event: &str) -> Permit {
-    match pipeline.claim(event).await.expect("is answered") {
-        Decision::Run(permit) => permit,
-        other => panic!("was not told to run but {}", other.word()),
-    }
+    let decision = pipeline.claim(event).await.expect("is answered");
+    let Decision::Run(permit) = decision else { panic!("was not told to run but {}", decision.word()) };
+    permit
 }
 
 fn pipeline(semel: &Semel) -> Pipeline {
@@ -31,7 +30,10 @@ fn fill(place: &Place) {
         let pipeline = pipeline(&semel);
         for event in ["one", "two", "three"] {
             let permit = run(&pipeline, event).await;
-            permit.complete(Outcome::success(format!("paid {event}\n").into_bytes())).await.expect("is completed");
+            permit
+                .complete(Outcome::success(format!("paid {event}\n").into_bytes()))
+                .await
+                .expect("is completed");
         }
         run(&pipeline, "bad").await.complete(dead_letter(3, "too large")).await.expect("is completed");
         run(&pipeline, "released").await.release("try later").await.expect("is released");

@@ -13,9 +13,10 @@ async fn fill(pipeline: &Pipeline) {
     let events = ["a", "b", "c"].map(|event| (event, Outcome::success(*b"fine")));
     pipeline.record(events).await.unwrap();
     pipeline.record([("dead", dead_letter(3, "too large"))]).await.unwrap();
-    let run = async |event: &str| match pipeline.claim(event).await.unwrap() {
-        Decision::Run(permit) => permit,
-        other => panic!("was not told to run but {}", other.word()),
+    let run = async |event: &str| {
+        let decision = pipeline.claim(event).await.unwrap();
+        let Decision::Run(permit) = decision else { panic!("was not told to run but {}", decision.word()) };
+        permit
     };
     run("running").await;
     run("released").await.release("try later").await.unwrap();

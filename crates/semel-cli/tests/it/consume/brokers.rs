@@ -26,11 +26,17 @@ fn every_event_runs_once(source: &str, key: &str) {
     let feed = Feed::new();
     let more = format!("--key {key} --once=1s --parallel 4");
     let account = consumed(&place, source, &feed.tracing("cat;"), &more).fine();
-    assert!(account.contains("processed           20") && account.contains("duplicates          20"), "{account}");
+    assert!(
+        account.contains("processed           20") && account.contains("duplicates          20"),
+        "{account}"
+    );
     let traces = feed.traces();
     assert!(traces.len() == EVENTS && traces.values().all(|attempts| attempts == &[1]), "{traces:?}");
     let again = consumed(&place, source, &feed.tracing(""), &more).fine();
-    assert!(again.contains("delivered            0"), "what was acknowledged is not delivered again: {again}");
+    assert!(
+        again.contains("delivered            0"),
+        "what was acknowledged is not delivered again: {again}"
+    );
     let receipts = on(&place, "receipts orders --json").json_lines();
     assert_eq!(receipts.len(), EVENTS);
     assert!(receipts.iter().all(|receipt| receipt["output"] == "{\"cents\":4200}"), "{receipts:?}");
@@ -48,12 +54,13 @@ fn events_of_nats_run_once_however_often_they_were_sent() {
         for id in sent() {
             let mut headers = HeaderMap::new();
             headers.append(HEADER, id.as_str());
-            let published = context.publish_with_headers(format!("{name}.x"), headers, "{\"cents\":4200}".into());
+            let published =
+                context.publish_with_headers(format!("{name}.x"), headers, "{\"cents\":4200}".into());
             published.await.expect("is sent").await.expect("is stored");
         }
     });
     let place = Place::file();
-    let error = stopped(consumed(&place, &format!("{}/NOWHERE?durable=d", &*server), "true", ""));
+    let error = stopped(&consumed(&place, &format!("{}/NOWHERE?durable=d", &*server), "true", ""));
     assert!(error.contains("NOWHERE"), "{error}");
     every_event_runs_once(&format!("{}/{name}?durable=billing", &*server), &format!("header:{HEADER}"));
 }
@@ -63,8 +70,7 @@ fn events_of_rabbitmq_run_once_however_often_they_were_sent() {
     let server = semel_servers::rabbitmq_url().expect("RabbitMQ starts");
     let name = format!("q{:016x}", rand::random::<u64>());
     wait_for(async {
-        let connection =
-            Connection::connect(&server, ConnectionProperties::default()).await.expect("is up");
+        let connection = Connection::connect(&server, ConnectionProperties::default()).await.expect("is up");
         let channel = connection.create_channel().await.expect("is opened");
         channel.confirm_select(ConfirmSelectOptions::default()).await.expect("is confirmed");
         let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
@@ -74,8 +80,13 @@ fn events_of_rabbitmq_run_once_however_often_they_were_sent() {
             headers.insert(HEADER.into(), AMQPValue::LongString(id.as_str().into()));
             let properties = BasicProperties::default().with_headers(headers).with_delivery_mode(2);
             let options = BasicPublishOptions::default();
-            let sent =
-                channel.basic_publish("".into(), name.as_str().into(), options, b"{\"cents\":4200}", properties);
+            let sent = channel.basic_publish(
+                "".into(),
+                name.as_str().into(),
+                options,
+                b"{\"cents\":4200}",
+                properties,
+            );
             sent.await.expect("is sent").await.expect("is stored");
         }
     });
@@ -96,10 +107,12 @@ fn events_of_a_redis_stream_run_once_however_often_they_were_sent() {
 #[test]
 fn a_broker_that_is_away_is_told_from_an_address_that_is_wrong() {
     let place = Place::file();
-    for source in
-        ["nats://127.0.0.1:1/S?durable=d", "amqp://127.0.0.1:1/v?queue=q", "redis://127.0.0.1:1?stream=s&group=g"]
-    {
-        let error = stopped(consumed(&place, source, "true", ""));
+    for source in [
+        "nats://127.0.0.1:1/S?durable=d",
+        "amqp://127.0.0.1:1/v?queue=q",
+        "redis://127.0.0.1:1?stream=s&group=g",
+    ] {
+        let error = stopped(&consumed(&place, source, "true", ""));
         assert!(error.contains("127.0.0.1:1") && error.contains("Is the broker up"), "{error}");
     }
 }
@@ -107,6 +120,6 @@ fn a_broker_that_is_away_is_told_from_an_address_that_is_wrong() {
 #[cfg(not(feature = "kafka"))]
 #[test]
 fn kafka_is_told_to_be_left_out_of_this_build() {
-    let error = stopped(consumed(&Place::file(), "kafka://127.0.0.1:1/t?group=g", "true", ""));
+    let error = stopped(&consumed(&Place::file(), "kafka://127.0.0.1:1/t?group=g", "true", ""));
     assert!(error.contains("--features kafka"), "{error}");
 }

@@ -78,7 +78,7 @@ fn a_second_signal_ends_everything_at_once_and_commands_with_it() {
     running.signal(Signal::INT);
     running.says("may finish");
     running.signal(Signal::INT);
-    let error = stopped(running.end());
+    let error = stopped(&running.end());
     assert!(error.contains("stopped at once"), "{error}");
     std::thread::sleep(Duration::from_secs(4));
     assert_eq!(feed.runs(), 0, "its command went on");
@@ -97,7 +97,7 @@ fn a_zombie_that_wakes_up_is_refused_and_its_runs_are_known_by_their_attempts() 
     let offset = on(&place, "offsets orders --json").json();
     assert_eq!((&offset["position"], &offset["epoch"]), (&length(&feed.events()).into(), &2.into()));
     first.signal(Signal::CONT);
-    let error = stopped(first.end());
+    let error = stopped(&first.end());
     assert!(error.contains("somebody else") || error.contains("another"), "{error}");
     assert_eq!(on(&place, "offsets orders --json").json(), offset, "the zombie committed nothing");
     let traces = feed.traces();

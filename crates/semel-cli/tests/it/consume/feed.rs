@@ -15,7 +15,7 @@ use crate::binary::{Ran, ran, semel};
 use crate::place::Place;
 
 /// How long anything may take here.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A folder with a file of events, and a file of traces.
 pub(crate) struct Feed {
@@ -70,7 +70,10 @@ impl Feed {
 
     /// A command that leaves a trace of every run: its key and its attempt.
     pub(crate) fn tracing(&self, more: &str) -> String {
-        format!("{more} printf '%s %s\\n' \"$SEMEL_KEY\" \"$SEMEL_ATTEMPT\" >> {}", self.traces_file().display())
+        format!(
+            "{more} printf '%s %s\\n' \"$SEMEL_KEY\" \"$SEMEL_ATTEMPT\" >> {}",
+            self.traces_file().display()
+        )
     }
 
     fn traces_file(&self) -> PathBuf {
@@ -111,7 +114,7 @@ pub(crate) fn consumed(place: &Place, source: &str, exec: &str, more: &str) -> R
 
 /// It must have ended with code 1, and with an error behind all that it said; that error.
 #[track_caller]
-pub(crate) fn stopped(ran: Ran) -> String {
+pub(crate) fn stopped(ran: &Ran) -> String {
     assert_eq!(ran.code, Some(1), "{}\n{}", ran.err, ran.out);
     let at = ran.err.find("error: ").unwrap_or_else(|| panic!("no error: {}", ran.err));
     ran.err[at..].to_owned()

@@ -14,8 +14,12 @@ fn the_same_input_again_is_known_again() {
     let feed = Feed::new();
     let ran = || {
         let mut command = consume(&place, "-", &feed.tracing(""), "");
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
         child.stdin.take().expect("is piped").write_all(b"one\ntwo\n\nthree").expect("is written");
         let output = child.wait_with_output().expect("ends");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

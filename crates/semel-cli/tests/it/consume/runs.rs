@@ -71,7 +71,10 @@ fn dead_letters_are_put_aside_with_their_attempts_and_errors(place: &Place) {
         "case $SEMEL_KEY in *order-2*) echo unreadable >&2; exit 65;; *order-4*) echo no luck >&2; exit 1;; esac;",
     );
     let account = consumed(place, &feed.source(), &exec, &more).fine();
-    assert!(account.contains("dead letters         2") && account.contains("processed            4"), "{account}");
+    assert!(
+        account.contains("dead letters         2") && account.contains("processed            4"),
+        "{account}"
+    );
     assert!(account.contains("retries              2"), "{account}");
     let mut written = json_lines(&std::fs::read_to_string(&letters).expect("is there"));
     written.sort_by_key(|letter| letter["key"].to_string());
@@ -111,7 +114,7 @@ fn a_failure_that_needs_somebody_stops_and_nothing_is_lost(place: &Place) {
         let (place, feed) = (&place.another(), Feed::of_orders(20));
         let exec = feed.tracing(&format!("case $SEMEL_KEY in *order-7*) {stop}; exit;; esac;"));
         let source = feed.source();
-        let error = stopped(consumed(place, &source, &exec, "--key pointer:/id --order stream"));
+        let error = stopped(&consumed(place, &source, &exec, "--key pointer:/id --order stream"));
         assert!(error.contains(said), "{error}");
         let keys: Vec<_> = feed.traces().into_keys().collect();
         assert!(keys.len() <= 7, "what is behind it waits: {keys:?}");
@@ -128,9 +131,9 @@ fn events_without_a_key_are_treated_as_was_said(place: &Place) {
     feed.append_text("{\"cents\":1}\nno JSON\n");
     feed.append([2]);
     let exec = feed.tracing("");
-    let error = stopped(consumed(place, &feed.source(), &exec, "--key pointer:/id --order stream"));
+    let error = stopped(&consumed(place, &feed.source(), &exec, "--key pointer:/id --order stream"));
     assert!(error.contains("key"), "{error}");
-    assert_eq!(feed.traces().len(), 2, "what is behind it waits");
+    assert!(feed.traces().len() <= 2, "what is behind it waits: {:?}", feed.traces());
 
     let letters = feed.path("dead.jsonl");
     let more = format!("--key pointer:/id --on-missing-key dead-letter --dead-letters {}", letters.display());
@@ -149,7 +152,9 @@ fn events_without_a_key_are_treated_as_was_said(place: &Place) {
 #[test]
 fn help_says_how_a_command_ends_and_what_it_finds() {
     let help = semel_says("consume --help").fine();
-    for part in ["65 ", "75 ", "78, 126, 127", "SEMEL_FENCE", "SEMEL_HEADER_NAME", "--on-missing-key", "file:PATH"] {
+    for part in
+        ["65 ", "75 ", "78, 126, 127", "SEMEL_FENCE", "SEMEL_HEADER_NAME", "--on-missing-key", "file:PATH"]
+    {
         assert!(help.contains(part), "{part}: {help}");
     }
 }
@@ -158,8 +163,12 @@ fn help_says_how_a_command_ends_and_what_it_finds() {
 fn a_source_that_is_not_there_is_refused_before_anything_runs() {
     let place = Place::file();
     let error = consumed(&place, "file:/nowhere/events.jsonl", "true", "").failed();
-    assert!(error.contains("/nowhere/events.jsonl") && error.contains("name a file that is there"), "{error}");
-    let error = ran(semel().args(["consume", "--pipeline", "p", "--exec", "x"]).env_remove("SEMEL_SOURCE")).refused();
+    assert!(
+        error.contains("/nowhere/events.jsonl") && error.contains("name a file that is there"),
+        "{error}"
+    );
+    let error =
+        ran(semel().args(["consume", "--pipeline", "p", "--exec", "x"]).env_remove("SEMEL_SOURCE")).refused();
     assert!(error.contains("SEMEL_SOURCE"), "{error}");
 }
 
@@ -203,7 +212,12 @@ fn a_command_for_dead_letters_is_run_until_it_takes_them() {
     let mut command = consume(&place, &feed.source(), "exit 65", "--key pointer:/id");
     ran(command.args(["--dead-letter-exec", &take])).fine();
     let text = std::fs::read_to_string(&taken).expect("is there");
-    assert_eq!(text, "\"order-0\" 1 the command ended with code 65\n");
+    // A place that does not take a letter has the event tried again, so that this may be its second attempt.
+    assert!(
+        text.starts_with("\"order-0\" ") && text.ends_with(" the command ended with code 65\n"),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 1, "{text}");
 }
 
 #[test]
