@@ -41,8 +41,9 @@ impl Outstanding {
     pub(super) fn give_back(&mut self, tags: &[Tag], after: Duration) {
         let now = Instant::now();
         // A delay beyond the clock's end is as good as a day: the event is not lost for it.
-        let due_at =
-            now.checked_add(after).unwrap_or_else(|| now.checked_add(Duration::from_hours(24)).unwrap_or(now));
+        let due_at = now
+            .checked_add(after)
+            .unwrap_or_else(|| now.checked_add(Duration::from_hours(24)).unwrap_or(now));
         for &tag in tags {
             if let Some(event) = self.out.remove(&tag) {
                 self.back.insert((due_at, tag), event);

@@ -50,7 +50,8 @@ impl KafkaBuilder {
             return Err(error);
         }
         let (sender, changes) = mpsc::unbounded_channel();
-        let refused = |error| invalid("these settings are none of librdkafka's: see its list").caused_by(error);
+        let refused =
+            |error| invalid("these settings are none of librdkafka's: see its list").caused_by(error);
         let consumer: StreamConsumer<Rebalances> =
             self.config.create_with_context(Rebalances::new(sender)).map_err(refused)?;
         let topics: Vec<_> = self.topics.iter().map(String::as_str).collect();

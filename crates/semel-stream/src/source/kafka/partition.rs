@@ -63,7 +63,10 @@ impl Partitions {
 
     /// What the group's offsets should be, where they have changed: behind everything that was delivered before the first
     /// event that is still in somebody's hands.
-    pub(super) fn frontier<'a>(&mut self, in_hand: impl Iterator<Item = &'a Event>) -> Option<TopicPartitionList> {
+    pub(super) fn frontier<'a>(
+        &mut self,
+        in_hand: impl Iterator<Item = &'a Event>,
+    ) -> Option<TopicPartitionList> {
         let mut first: HashMap<&str, i64> = HashMap::new();
         for event in in_hand {
             let Some(offset) = event.position.and_then(|position| i64::try_from(position.get()).ok()) else {

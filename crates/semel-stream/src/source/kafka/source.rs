@@ -151,7 +151,8 @@ impl KafkaSource {
             }
             Change::Revoked(places) => {
                 self.waiting = None;
-                let streams: Vec<_> = places.iter().filter_map(|place| self.partitions.remove(place)).collect();
+                let streams: Vec<_> =
+                    places.iter().filter_map(|place| self.partitions.remove(place)).collect();
                 streams.iter().for_each(|stream| self.outstanding.forget(stream));
                 Fetched::Revoked(streams)
             }
@@ -164,7 +165,8 @@ impl KafkaSource {
         let Some(partition) = self.partitions.of_stream(stream) else { return Ok(()) };
         partition.next = Some(offset);
         let (Some((places, extent)), Some(consumer)) = (&self.waiting, &self.consumer) else {
-            let message = format!("`{stream}` is being read already: it starts anew when the group assigns it anew");
+            let message =
+                format!("`{stream}` is being read already: it starts anew when the group assigns it anew");
             return Err(Error::new(ErrorKind::Invalid, message));
         };
         let mut list = TopicPartitionList::new();

@@ -98,7 +98,11 @@ impl Config {
     }
 
     /// These need not be delivered to the group again.
-    pub(super) async fn acknowledge(&self, connection: &mut MultiplexedConnection, ids: &[EntryId]) -> Told<()> {
+    pub(super) async fn acknowledge(
+        &self,
+        connection: &mut MultiplexedConnection,
+        ids: &[EntryId],
+    ) -> Told<()> {
         for some in ids.chunks(ACKNOWLEDGED_AT_ONCE) {
             let mut acknowledge = cmd("XACK");
             acknowledge.arg(&*self.stream).arg(&*self.group);
@@ -119,7 +123,8 @@ impl Config {
         let asked = tokio::time::timeout(self.reply_within, both.query_async(connection)).await;
         let (groups, pending): (Value, Value) =
             asked.map_err(|_| Trouble::late())?.map_err(|error| Trouble::told(&error))?;
-        let delivered = self.group_in(&groups).and_then(|group| reply::id(reply::under(group, "last-delivered-id")?));
+        let delivered =
+            self.group_in(&groups).and_then(|group| reply::id(reply::under(group, "last-delivered-id")?));
         let delivered = delivered.ok_or_else(|| Trouble::nonsense("the group is not among the stream's"))?;
         let pending = reply::list(&pending).and_then(|pending| reply::id(pending.get(1)?));
         let floor = match pending {

@@ -74,7 +74,10 @@ impl RedisStreamBuilder {
     pub async fn connect(self) -> Result<RedisStreamSource> {
         let config = self.config?;
         if config.reply_within.is_zero() {
-            return Err(Error::new(ErrorKind::Invalid, "nothing answers within no time: allow some milliseconds"));
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "nothing answers within no time: allow some milliseconds",
+            ));
         }
         RedisStreamSource::open(config).await
     }

@@ -37,13 +37,7 @@ pub(super) struct Read {
 impl Reader {
     pub(super) fn new(config: Arc<Config>) -> Self {
         let start = EntryId::default();
-        Self {
-            config,
-            connection: None,
-            own_after: Some(start),
-            claim_from: start,
-            claim_at: Instant::now(),
-        }
+        Self { config, connection: None, own_after: Some(start), claim_from: start, claim_at: Instant::now() }
     }
 
     /// Connects, unless it is connected. An answer may have been lost with the last connection, and the entries in it are

@@ -36,7 +36,8 @@ pub(crate) async fn produce(cluster: &Cluster, partition: i32, numbers: std::ops
         let payload = format!("{{\"n\":{number}}}");
         let headers = OwnedHeaders::new().insert(Header { key: "Trace", value: Some("t-1") });
         let key = format!("customer-{partition}");
-        let record = FutureRecord::to(TOPIC).partition(partition).key(&key).payload(&payload).headers(headers);
+        let record =
+            FutureRecord::to(TOPIC).partition(partition).key(&key).payload(&payload).headers(headers);
         producer.send(record, Duration::from_secs(30)).await.unwrap();
     }
 }
@@ -162,7 +163,9 @@ async fn partitions_move_to_a_reader_that_joins_and_back_when_it_leaves() {
     let mut second = source(&cluster);
     // Both must be asked: whoever is not, is taken for dead.
     let (seconds, firsts) = tokio::join!(assigned(&mut second), async {
-        let Fetched::Revoked(gone) = news(&mut first, 9).await.unwrap() else { panic!("nothing was revoked") };
+        let Fetched::Revoked(gone) = news(&mut first, 9).await.unwrap() else {
+            panic!("nothing was revoked")
+        };
         assert_eq!(names(&gone), ["orders/0", "orders/1"]);
         assigned(&mut first).await
     });
@@ -185,11 +188,14 @@ async fn tags_of_a_partition_that_was_revoked_say_nothing_any_more() {
     let mut first = started(&cluster, None).await;
     let all = deliveries(&mut first, 5).await;
     let mut second = source(&cluster);
-    let (gone, _) = tokio::join!(news(&mut first, 9), tokio::time::timeout(Duration::from_secs(5), second.fetch(1)));
+    let (gone, _) =
+        tokio::join!(news(&mut first, 9), tokio::time::timeout(Duration::from_secs(5), second.fetch(1)));
     assert!(matches!(gone.unwrap(), Fetched::Revoked(_)));
     first.give_back(&tags(&all), Duration::ZERO).await.unwrap();
     first.acknowledge(&tags(&all)).await.unwrap();
-    if let Ok(Ok(Fetched::Deliveries(again))) = tokio::time::timeout(Duration::from_secs(1), first.fetch(9)).await {
+    if let Ok(Ok(Fetched::Deliveries(again))) =
+        tokio::time::timeout(Duration::from_secs(1), first.fetch(9)).await
+    {
         panic!("{again:?}");
     }
 }
