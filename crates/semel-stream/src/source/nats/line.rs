@@ -5,6 +5,7 @@
 //! numbers to others. Then the acknowledgement of an event that was processed would count for one that was not.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ const SILENCE_MOST: Duration = Duration::from_secs(15);
 const PING: Duration = Duration::from_secs(10);
 /// How long the broker may take to confirm something.
 const ANSWER_MOST: Duration = Duration::from_secs(10);
+/// When the client would connect again by itself: when nobody has it any more.
+const AGAIN_AFTER: Duration = Duration::from_mins(1);
 
 /// A connection.
 pub(super) struct Line {
@@ -224,8 +227,8 @@ impl Line {
     }
 }
 
-/// A client, and word when its connection is lost. It would connect again by itself; but then nobody would know which of
-/// its requests the broker had heard of.
+/// A client, and word when its connection is lost. It would connect again by itself, and send on the new connection what was
+/// meant for the old one: it is put off for longer than it takes us to hear of the loss and drop it.
 async fn connect(settings: &NatsBuilder) -> Result<(Client, watch::Receiver<bool>)> {
     let (tell, lost) = watch::channel(false);
     let options = match &settings.credentials {
@@ -235,19 +238,25 @@ async fn connect(settings: &NatsBuilder) -> Result<(Client, watch::Receiver<bool
         })?,
         None => ConnectOptions::new(),
     };
+    let servers: Vec<_> = settings.url.split(',').map(str::trim).collect();
     let tell = Arc::new(tell);
+    let was_connected = Arc::<AtomicBool>::default();
+    let is_connected = Arc::clone(&was_connected);
     let options = options
         .name("semel")
         .ping_interval(PING)
         .request_timeout(Some(ANSWER_MOST))
-        .max_reconnects(1)
+        .max_reconnects(servers.len())
+        .reconnect_delay_callback(move |_| {
+            if is_connected.load(Ordering::Relaxed) { AGAIN_AFTER } else { Duration::ZERO }
+        })
         .event_callback(move |event| {
             if matches!(event, Event::Disconnected | Event::Closed) {
                 tell.send_replace(true);
             }
             std::future::ready(())
         });
-    let client = options.connect(&settings.url).await.map_err(|error| {
+    let client = options.connect(servers.as_slice()).await.map_err(|error| {
         let words = match error.kind() {
             ConnectErrorKind::ServerParse => "this is no URL of NATS, such as nats://127.0.0.1:4222",
             ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
@@ -261,6 +270,7 @@ async fn connect(settings: &NatsBuilder) -> Result<(Client, watch::Receiver<bool
         };
         Error::new(ErrorKind::Invalid, words).caused_by(error)
     })?;
+    was_connected.store(true, Ordering::Relaxed);
     Ok((client, lost))
 }
 

@@ -31,8 +31,8 @@ pub struct NatsSource {
 }
 
 impl NatsSource {
-    /// Reads `stream` at `url`, such as `nats://127.0.0.1:4222`, as the durable consumer `consumer`, which is made if there
-    /// is none: from the first event of the stream on.
+    /// Reads `stream` at `url`, such as `nats://127.0.0.1:4222` (several, with commas between them, for a cluster), as the
+    /// durable consumer `consumer`, which is made if there is none: from the first event of the stream on.
     pub fn connect(url: &str, stream: &str, consumer: &str) -> NatsBuilder {
         NatsBuilder::new(url, stream, consumer)
     }

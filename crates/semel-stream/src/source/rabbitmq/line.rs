@@ -138,9 +138,10 @@ async fn declare(channel: &Channel, queue: &ShortString, kind: Queue) -> Result<
     let declared = channel.queue_declare(queue.clone(), options, arguments).await;
     declared.map(drop).map_err(|error| match refusal(&error) {
         Some(NOT_FOUND) => {
-            let words =
-                format!("there is no queue `{queue}` at RabbitMQ: make it first, or have the source make it");
-            Error::new(ErrorKind::Invalid, words).caused_by(error)
+            let words = format!(
+                "RabbitMQ has no queue `{queue}`: make it first, or have the source make it ({error})"
+            );
+            Error::new(ErrorKind::Invalid, words)
         }
         Some(_) => {
             let words = format!("RabbitMQ refuses the queue `{queue}` as it is asked for: {error}");

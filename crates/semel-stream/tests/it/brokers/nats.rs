@@ -84,7 +84,7 @@ impl Broker for Stream {
     fn reader(&self, port: u16) -> Box<dyn Source> {
         let url = format!("nats://127.0.0.1:{port}");
         let source = NatsSource::connect(&url, &self.name, "reader");
-        Box::new(source.ack_wait(Duration::from_secs(1)).build())
+        Box::new(source.ack_wait(Duration::from_secs(3)).build())
     }
 
     fn port(&self) -> u16 {

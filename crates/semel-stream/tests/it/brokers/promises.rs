@@ -25,7 +25,7 @@ pub(crate) trait Broker {
     /// How many events are not acknowledged, if the broker can be reached. Those that a reader holds may be left out.
     async fn left(&self) -> Option<u64>;
 
-    /// A reader that gets there by this port. What it does not acknowledge is delivered again after a second.
+    /// A reader that gets there by this port. What it does not acknowledge is delivered again after some seconds.
     fn reader(&self, port: u16) -> Box<dyn Source>;
 
     /// The broker's port.
@@ -94,25 +94,27 @@ pub(crate) async fn what_was_not_acknowledged_comes_again(broker: &impl Broker, 
     let mut source = broker.reader(way.port());
     let first = take(&mut *source, 4).await;
     source.acknowledge(&[first[1].tag, first[2].tag]).await.unwrap();
-    let left: BTreeSet<_> = [id(&first[0]), id(&first[3])].into();
-    // An acknowledgement is heard before the cut, or it would rightly count for nothing.
-    until(async || source.lag().await.unwrap() == Some(0)).await;
+    let unsettled: BTreeSet<_> = [id(&first[0]), id(&first[3])].into();
+    // An answer says that the broker has heard what was said before the question.
+    source.lag().await.unwrap();
     way.cut().await;
+    until(async || broker.left().await == Some(2)).await;
     assert!(
         timeout(PATIENCE, source.fetch(4)).await.unwrap().is_err(),
         "a line that was cut brought something"
     );
     let again = take(&mut *source, 2).await;
-    assert_eq!(ids(&again), left);
+    assert_eq!(ids(&again), unsettled);
     assert!(
-        again.iter().all(|delivery| delivery.event.deliveries == Some(2)),
+        again.iter().all(|delivery| delivery.event.deliveries >= Some(2)),
         "not known to be delivered again"
     );
     source.acknowledge(&tags(&again)).await.unwrap();
-    // Control: if acknowledged events came again too, they would have come here.
+    source.lag().await.unwrap();
     way.cut().await;
-    assert!(source.fetch(4).await.is_err());
-    assert!(momentary(&mut *source).await.is_empty(), "what was acknowledged comes again");
+    drop(source);
+    // Control: without those acknowledgements, two would be left, as before.
+    until(async || broker.left().await == Some(0)).await;
 }
 
 pub(crate) async fn tags_of_a_dead_line_count_for_nothing(broker: &impl Broker, way: &super::way::Way) {
@@ -127,19 +129,21 @@ pub(crate) async fn tags_of_a_dead_line_count_for_nothing(broker: &impl Broker, 
     source.give_back(&tags(&dead), Duration::ZERO).await.unwrap();
     drop(source);
     let mut other = broker.reader(broker.port());
-    let again = take(&mut *other, 3).await;
-    assert_eq!(ids(&again).len(), 3, "a tag of a dead line acknowledged something");
+    // If a tag of a dead line acknowledged something, it never comes.
+    let mut again = take(&mut *other, 3).await;
+    while ids(&again).len() < 3 {
+        again.extend(take(&mut *other, 1).await);
+    }
     other.acknowledge(&tags(&again)).await.unwrap();
     // Once more: a tag that is settled is passed over, and does no harm.
     other.acknowledge(&tags(&again)).await.unwrap();
     other.give_back(&tags(&again), Duration::ZERO).await.unwrap();
-    assert!(momentary(&mut *other).await.is_empty());
     broker.publish("one-more").await;
     assert_eq!(id(&take(&mut *other, 1).await[0]), "one-more");
 }
 
 pub(crate) async fn what_is_given_back_comes_after_its_delay(broker: &impl Broker) {
-    const DELAY: Duration = Duration::from_millis(600);
+    const DELAY: Duration = Duration::from_secs(1);
     broker.publish("late").await;
     let mut source = broker.reader(broker.port());
     let late = take(&mut *source, 1).await;

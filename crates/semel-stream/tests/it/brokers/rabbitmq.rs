@@ -154,8 +154,13 @@ struct Killable {
 
 impl Killable {
     async fn start() -> Self {
-        let server = RabbitMq::start().unwrap();
+        let mut server = RabbitMq::start().unwrap();
         let queue = Queue::at(&server.url(), Kind::Durable).await;
+        // For a moment a new queue is only in the broker's memory, whatever it confirms meanwhile: a kill would lose it.
+        tokio::task::block_in_place(|| {
+            server.stop().unwrap();
+            server.resume().unwrap();
+        });
         Self { server, queue }
     }
 
