@@ -36,6 +36,7 @@ use clap::{Parser, Subcommand};
                   cargo xtask crash kill 10000  kill the embedded store ten thousand times\n  \
                   cargo xtask crash power 10000 cut its power ten thousand times\n  \
                   cargo xtask crash postgres 500  stop and kill PostgreSQL; failover, redis, cluster likewise\n  \
+                  cargo xtask crash consumer 5000  kill consumers of streams between every two steps\n  \
                   cargo xtask prove histories   two hundred real histories a store\n  \
                   cargo xtask prove disconnects clients that hang up at every byte; smuggling, slow, kill … likewise\n  \
                   cargo xtask crash postgres 500  stop and kill PostgreSQL under load\n  \

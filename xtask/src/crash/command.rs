@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 
-use super::{disk, kill, power, servers};
+use super::{consumer, disk, kill, power, servers};
 
 /// How often the tests of every change kill.
 const KILLS_FEW: u64 = 200;
@@ -22,6 +22,8 @@ const REDIS_FEW: u64 = 20;
 const CLUSTER_FEW: u64 = 3;
 /// How often they kill a process in the middle of a transaction.
 const TRANSACTIONS_FEW: u64 = 30;
+/// How often they kill a consumer of a stream.
+const CONSUMERS_FEW: u64 = 100;
 
 /// Kill a store at random instants, or cut its power, and look whether it kept its word.
 ///
@@ -111,6 +113,14 @@ enum What {
     ///
     /// Control: a process that completes beside the transaction must be found out.
     Transaction(Rounds<TRANSACTIONS_FEW>),
+    /// A consumer of a stream is killed between every two of its steps: delivery, claim, effect, receipt, offset,
+    /// acknowledgement, and in the middle of them.
+    ///
+    /// Files of lines, NATS and RabbitMQ, on the file store and on PostgreSQL. The offset never passes an event without a
+    /// receipt, and nothing is acknowledged without one; in one transaction with its receipt an effect happens exactly once; a
+    /// lapsed run is run again, by an attempt that says so, or held until somebody has looked. Controls: consumers that commit
+    /// or acknowledge first, and effects beside the transaction, must be found out.
+    Consumer(Rounds<CONSUMERS_FEW>),
 }
 
 /// How often, and by which choices.
@@ -144,6 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         What::Redis(rounds) => rounds.run(servers::redis),
         What::Cluster(rounds) => rounds.run(servers::cluster),
         What::Transaction(rounds) => rounds.run(servers::transaction),
+        What::Consumer(rounds) => rounds.run(consumer::run),
     }
 }
 
@@ -155,7 +166,8 @@ pub(crate) fn few() -> Result<()> {
     servers::failover(FAILOVERS_FEW, seed_or_any(None))?;
     servers::redis(REDIS_FEW, seed_or_any(None))?;
     servers::cluster(CLUSTER_FEW, seed_or_any(None))?;
-    servers::transaction(TRANSACTIONS_FEW, seed_or_any(None))
+    servers::transaction(TRANSACTIONS_FEW, seed_or_any(None))?;
+    consumer::run(CONSUMERS_FEW, seed_or_any(None))
 }
 
 /// Short, because people copy it.

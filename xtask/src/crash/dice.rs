@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 /// One run's choices.
@@ -30,5 +31,9 @@ impl Dice {
     /// Up to so long.
     pub(super) fn instant(&mut self, most: Duration) -> Duration {
         most.mul_f64(self.0.random_range(0.0..=1.0))
+    }
+
+    pub(super) fn shuffle<T>(&mut self, things: &mut [T]) {
+        things.shuffle(&mut self.0);
     }
 }

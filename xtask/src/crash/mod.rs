@@ -3,11 +3,13 @@
 //! - [`command`]: what can be asked for; [`kill`]: SIGKILL; [`power`]: power cuts; [`disk`]: cuts and
 //!   damage on a simulated disk.
 //! - [`servers`]: the same for stores on a server, which is killed, stopped, or replaced by its standby.
+//! - [`consumer`]: a consumer of streams is killed between every two of its steps.
 //! - `line`: what the victim says; [`ledger`]: what it may be held to; [`entry`]: for one key; [`fault`]: what is wrong.
 //! - [`victim`]: the process that is killed; [`rig`]: file systems whose power can be cut; [`cuts`]: the cuts.
 //! - [`dice`], [`place`], [`progress`], [`stopwatch`]: choices, folders, bars and time.
 
 mod command;
+mod consumer;
 mod cuts;
 mod dice;
 mod disk;

@@ -44,6 +44,16 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// Says something, without a bar in between.
+    pub(crate) fn aside(&self, say: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(say),
+            None => say(),
+        }
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {

@@ -61,6 +61,8 @@ pub(super) enum Program {
     OnAServer,
     /// It has a transaction on a server, and is killed itself.
     InATransaction,
+    /// It consumes a stream, and is killed itself.
+    Consumer,
 }
 
 impl Program {
@@ -70,6 +72,15 @@ impl Program {
             Self::InAFolder => ("semel-file", "crash_victim"),
             Self::OnAServer => ("semel-server", "load_victim"),
             Self::InATransaction => ("semel-postgres", "transaction_victim"),
+            Self::Consumer => ("semel-stream", "consumer_victim"),
+        }
+    }
+
+    /// What its package must be able to do.
+    fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::InAFolder | Self::OnAServer | Self::InATransaction => &[],
+            Self::Consumer => &["--features", "nats,rabbitmq,postgres"],
         }
     }
 }
@@ -78,6 +89,7 @@ impl Program {
 pub(super) fn build(program: Program, profile: Profile) -> Result<PathBuf> {
     let (package, example) = program.example();
     let mut line = vec!["build", "--package", package, "--example", example];
+    line.extend(program.features());
     if profile == Profile::Release {
         line.push("--release");
     }

@@ -1,0 +1,96 @@
+//! The scenes, and the controls that must be found out.
+
+use anyhow::{Result, anyhow, bail, ensure};
+
+use super::play::Play;
+use super::scene::{Scene, Store};
+use super::world::World;
+use crate::crash::progress::Progress;
+use crate::crash::stopwatch::Stopwatch;
+use crate::crash::victim::{self, Profile, Program};
+use crate::{needs, run};
+
+const WHAT: &str = "crash consumer";
+/// How often a control may miss.
+const CONTROL_KILLS: u64 = 60;
+/// So many faults of one death are enough to see what is wrong.
+const FAULTS_MOST: usize = 20;
+
+/// Kills consumers so often in all.
+pub(in crate::crash) fn run(kills: u64, seed: u64) -> Result<()> {
+    needs::for_tests()?;
+    let program = victim::build(Program::Consumer, Profile::for_rounds(kills))?;
+    run::started(&format!("{WHAT}: {kills} kills, seed {seed}"));
+    let mut world = World::build(program)?;
+    let watch = Stopwatch::start();
+    let done = scenes(&world, kills, seed).and_then(|()| controls(&world, seed));
+    if done.is_err() {
+        world.place.keep();
+    }
+    done?;
+    let rate = watch.rate(kills);
+    run::passed(&format!("{WHAT}: {kills} kills without a fault, {rate:.1} a second; seed {seed}"));
+    Ok(())
+}
+
+/// All scenes, those of one store beside those of the other.
+fn scenes(world: &World, kills: u64, seed: u64) -> Result<()> {
+    let all: Vec<_> = Scene::all().into_iter().enumerate().collect();
+    let share = |number: usize| {
+        let (scenes, number) = (all.len() as u64, number as u64);
+        kills / scenes + u64::from(number < kills % scenes)
+    };
+    let (progress, share) = (Progress::new(WHAT, kills), &share);
+    let (file, postgres): (Vec<_>, Vec<_>) = all.iter().partition(|(_, scene)| scene.store == Store::File);
+    std::thread::scope(|scope| {
+        let lanes = [file, postgres].map(|scenes: Vec<&(usize, Scene)>| {
+            let progress = &progress;
+            scope.spawn(move || {
+                scenes.into_iter().try_for_each(|(number, scene)| {
+                    scene_of(world, *scene, *number, share(*number), seed, progress)
+                })
+            })
+        });
+        lanes.into_iter().try_for_each(|lane| lane.join().map_err(|_| anyhow!("a lane fell over"))?)
+    })
+}
+
+fn scene_of(
+    world: &World,
+    scene: Scene,
+    number: usize,
+    kills: u64,
+    seed: u64,
+    progress: &Progress,
+) -> Result<()> {
+    let mut play = Play::new(world, scene, number, seed);
+    let faults = play.play(kills, &|| progress.step())?;
+    for fault in faults.iter().take(FAULTS_MOST) {
+        progress.aside(|| run::failed(&format!("{scene}: {fault}")));
+    }
+    ensure!(
+        faults.is_empty(),
+        "{WHAT}: {scene}: {} faults after {} kills; seed {seed}",
+        faults.len(),
+        play.tally.kills
+    );
+    progress.aside(|| run::passed(&format!("{scene}: {}", play.tally)));
+    Ok(())
+}
+
+/// Consumers that do it in the wrong order must be found out, or nothing above means anything.
+fn controls(world: &World, seed: u64) -> Result<()> {
+    for (number, control) in (Scene::all().len()..).zip(Scene::controls()) {
+        let Some(sabotage) = control.sabotage else { continue };
+        let mut play = Play::new(world, control, number, seed);
+        let faults = play.play(CONTROL_KILLS, &|| ())?;
+        let Some(fault) = faults.first() else {
+            bail!(
+                "{WHAT}: control: {sabotage}, {control}: not found out in {CONTROL_KILLS} kills; seed {seed}"
+            );
+        };
+        let kills = play.tally.kills;
+        run::passed(&format!("control: {sabotage}, {control}: found out after {kills} kills: {fault}"));
+    }
+    Ok(())
+}
