@@ -45,7 +45,7 @@ async fn main() -> anyhow::Result<()> {
             let order: Order =
                 serde_json::from_slice(&event.payload).map_err(|error| Failure::Dead(error.to_string()))?;
             println!("  charged {} cents for {}, attempt {}", order.cents, order.id, permit.attempt());
-            Ok(Outcome::success(format!("ch_{}", order.id)))
+            Ok(Outcome::success(format!("ch_{}", order.id).into_bytes()))
         })
         .await?;
     println!("{} delivered, {} charged, {} seen before", report.delivered, report.ran, report.duplicates);

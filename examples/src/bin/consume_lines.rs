@@ -47,7 +47,7 @@ async fn main() -> anyhow::Result<()> {
                         order.id,
                         permit.attempt()
                     );
-                    Ok(Outcome::success(format!("ch_{}", order.id)))
+                    Ok(Outcome::success(format!("ch_{}", order.id).into_bytes()))
                 }
             }
         })
@@ -60,8 +60,7 @@ async fn main() -> anyhow::Result<()> {
 
 /// Five orders in seven lines.
 fn sample() -> anyhow::Result<String> {
-    let lines: String =
-        [1, 2, 3, 2, 4, 1, 5].iter().map(|id| format!("{{\"id\":\"o-{id}\",\"cents\":{id}00}}\n")).collect();
-    fs::write(ORDERS, lines).context("cannot write the sample")?;
+    let lines = [1, 2, 3, 2, 4, 1, 5].map(|id| format!("{{\"id\":\"o-{id}\",\"cents\":{id}00}}"));
+    fs::write(ORDERS, lines.join("\n") + "\n").context("cannot write the sample")?;
     Ok(ORDERS.to_owned())
 }

@@ -1,7 +1,5 @@
 //! A pipeline's events, page by page and in numbers.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say so")]
-
 use semel::store::MemoryStore;
 use semel::{Decision, Lapse, Outcome, Semel};
 use semel_stream::{
