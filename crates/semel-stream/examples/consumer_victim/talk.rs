@@ -25,9 +25,9 @@ pub(crate) async fn told(
     origin: &Origin<'_>,
 ) -> Fallible<Option<Arc<Steps>>> {
     let mut receipts = tell(life, pipeline, origin).await?;
-    for line in std::io::stdin().lock().lines() {
-        let line = line?;
-        match line.split_once(' ') {
+    for words in std::io::stdin().lock().lines() {
+        let words = words?;
+        match words.split_once(' ') {
             Some(("done", key)) => {
                 resolve(pipeline, key, Resolution::Done(Outcome::success(*b"looked"))).await?;
                 receipts.insert(key.into());
@@ -35,13 +35,13 @@ pub(crate) async fn told(
             Some(("release", key)) => {
                 resolve(pipeline, key, Resolution::Release { reason: "nothing happened".into() }).await?;
             }
-            None if line == "left" => {
+            None if words == "left" => {
                 println!("left {}", origin.left().await?.unwrap_or_default());
                 std::io::stdout().flush()?;
             }
-            None if line == "go" => return Ok(Some(Arc::new(Steps::new(life.fate, life.events, receipts)))),
-            None if line == "end" => return Ok(None),
-            _ => return Err(format!("it was told `{line}`").into()),
+            None if words == "go" => return Ok(Some(Arc::new(Steps::new(life.fate, life.events, receipts)))),
+            None if words == "end" => return Ok(None),
+            _ => return Err(format!("it was told `{words}`").into()),
         }
     }
     Err("nobody said what to do".into())

@@ -3,6 +3,8 @@
 #![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
 
 mod brokers;
+#[cfg(all(feature = "nats", feature = "rabbitmq", feature = "postgres"))]
+mod chaos;
 mod consumer;
 mod feed;
 #[cfg(feature = "postgres")]
