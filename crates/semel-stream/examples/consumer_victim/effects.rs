@@ -110,9 +110,10 @@ pub(crate) async fn prepare(url: &str) -> Fallible<()> {
 /// What a dead process left to the server is over once its sessions are.
 pub(crate) async fn until_alone(url: &str) -> Fallible<()> {
     let client = connected(url).await?;
-    let others = "SELECT count(*) FROM pg_stat_activity \
-                  WHERE backend_type = 'client backend' AND datname = current_database() AND pid <> pg_backend_pid()";
-    while client.query_one(others, &[]).await?.try_get::<_, i64>(0)? > 0 {
+    // The server's own processes have no user.
+    let sessions =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user";
+    while client.query_one(sessions, &[]).await?.try_get::<_, i64>(0)? > 1 {
         tokio::time::sleep(BETWEEN_LOOKS).await;
     }
     Ok(())

@@ -25,9 +25,9 @@ pub(crate) async fn told(
     origin: &Origin<'_>,
 ) -> Fallible<Option<Arc<Steps>>> {
     let mut receipts = tell(life, pipeline, origin).await?;
-    for told in std::io::stdin().lock().lines() {
-        let told = told?;
-        match told.split_once(' ') {
+    for words in std::io::stdin().lock().lines() {
+        let words = words?;
+        match words.split_once(' ') {
             Some(("done", key)) => {
                 resolve(pipeline, key, Resolution::Done(Outcome::success(*b"looked"))).await?;
                 receipts.insert(key.into());
@@ -35,13 +35,13 @@ pub(crate) async fn told(
             Some(("release", key)) => {
                 resolve(pipeline, key, Resolution::Release { reason: "nothing happened".into() }).await?;
             }
-            None if told == "left" => {
+            None if words == "left" => {
                 println!("left {}", origin.left().await?.unwrap_or_default());
                 std::io::stdout().flush()?;
             }
-            None if told == "go" => return Ok(Some(Arc::new(Steps::new(life.fate, life.events, receipts)))),
-            None if told == "end" => return Ok(None),
-            _ => return Err(format!("it was told `{told}`").into()),
+            None if words == "go" => return Ok(Some(Arc::new(Steps::new(life.fate, life.events, receipts)))),
+            None if words == "end" => return Ok(None),
+            _ => return Err(format!("it was told `{words}`").into()),
         }
     }
     Err("nobody said what to do".into())

@@ -7,6 +7,8 @@
 )]
 
 mod brokers;
+#[cfg(all(feature = "nats", feature = "rabbitmq", feature = "postgres"))]
+mod chaos;
 mod consumer;
 mod feed;
 #[cfg(feature = "postgres")]

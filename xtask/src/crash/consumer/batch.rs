@@ -60,6 +60,12 @@ impl Batch {
         Ok(Self { events, stream, store, origin, pipeline: name.to_owned(), effects, complaints })
     }
 
+    /// Everything about it is fine, and in the way.
+    pub(super) fn remove(&self) -> Result<()> {
+        let folder = self.effects.parent().context("a batch without a folder")?;
+        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))
+    }
+
     /// Where the stream ends.
     pub(super) fn end(&self) -> Option<u64> {
         self.stream.last().map(|place| place.position)

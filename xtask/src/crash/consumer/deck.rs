@@ -5,10 +5,10 @@ use crate::crash::dice::Dice;
 /// How many times a step happens before the one that is the last, at most.
 const TIMES_MOST: u64 = 4;
 /// When at the latest a victim dies that may die at any time, in microseconds.
-const ANYTIME_MOST: u64 = 40_000;
+const ANYTIME_MOST: u64 = 100_000;
 
 /// A step after which the victim dies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Point {
     Delivered,
     Claimed,

@@ -1,12 +1,13 @@
 //! One scene: the victim is started again and again until it has died often enough, and then it may finish.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use super::batch::Batch;
-use super::deck::Deck;
+use super::deck::{Deck, Point};
 use super::judge::{self, Faults};
 use super::life::{Ended, Life};
 use super::look::Look;
@@ -39,6 +40,8 @@ pub(super) struct Play<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) kills: u64,
+    /// After which step how many of them.
+    pub(super) points: BTreeMap<Point, u64>,
     batches: u64,
     events: u64,
     deliveries: u64,
@@ -89,15 +92,17 @@ impl<'a> Play<'a> {
                 life.say("end")?;
                 life.end()?;
                 self.tally.add(&batch, &look);
+                batch.remove()?;
                 return Ok(faults);
             }
             self.resolve(&mut life, &look)?;
             life.say("go")?;
             match life.end()? {
                 Ended::Killed => {
-                    ensure!(point.is_some(), "somebody else kills victims");
+                    let point = point.context("somebody else kills victims")?;
                     self.deck.died();
                     self.tally.kills += 1;
+                    *self.tally.points.entry(point).or_default() += 1;
                     idle = 0;
                     step();
                 }

@@ -1,7 +1,10 @@
 //! The scenes, and the controls that must be found out.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, anyhow, bail, ensure};
 
+use super::deck::Point;
 use super::play::Play;
 use super::scene::{Scene, Store};
 use super::world::World;
@@ -23,18 +26,23 @@ pub(in crate::crash) fn run(kills: u64, seed: u64) -> Result<()> {
     run::started(&format!("{WHAT}: {kills} kills, seed {seed}"));
     let mut world = World::build(program)?;
     let watch = Stopwatch::start();
-    let done = scenes(&world, kills, seed).and_then(|()| controls(&world, seed));
+    let done = scenes(&world, kills, seed);
+    let rate = watch.rate(kills);
+    let done = done.and_then(|points| controls(&world, seed).map(|()| points));
     if done.is_err() {
         world.place.keep();
     }
-    done?;
-    let rate = watch.rate(kills);
-    run::passed(&format!("{WHAT}: {kills} kills without a fault, {rate:.1} a second; seed {seed}"));
+    let after: Vec<_> = done?.iter().map(|(point, times)| format!("{times} {}", point.word())).collect();
+    println!("{WHAT}: {kills} kills, {rate:.1} a second, by the step before them: {}", after.join(", "));
+    run::passed(&format!("{WHAT}: {kills} kills without a fault; seed {seed}"));
     Ok(())
 }
 
+/// After which step how many victims died.
+type Points = BTreeMap<Point, u64>;
+
 /// All scenes, those of one store beside those of the other.
-fn scenes(world: &World, kills: u64, seed: u64) -> Result<()> {
+fn scenes(world: &World, kills: u64, seed: u64) -> Result<Points> {
     let all: Vec<_> = Scene::all().into_iter().enumerate().collect();
     let share = |number: usize| {
         let (scenes, number) = (all.len() as u64, number as u64);
@@ -46,12 +54,20 @@ fn scenes(world: &World, kills: u64, seed: u64) -> Result<()> {
         let lanes = [file, postgres].map(|scenes: Vec<&(usize, Scene)>| {
             let progress = &progress;
             scope.spawn(move || {
-                scenes.into_iter().try_for_each(|(number, scene)| {
+                let play = |(number, scene): &(usize, Scene)| {
                     scene_of(world, *scene, *number, share(*number), seed, progress)
-                })
+                };
+                scenes.into_iter().map(play).collect::<Result<Vec<_>>>()
             })
         });
-        lanes.into_iter().try_for_each(|lane| lane.join().map_err(|_| anyhow!("a lane fell over"))?)
+        let mut sum = Points::new();
+        for lane in lanes {
+            for (point, times) in lane.join().map_err(|_| anyhow!("a lane fell over"))??.into_iter().flatten()
+            {
+                *sum.entry(point).or_default() += times;
+            }
+        }
+        Ok(sum)
     })
 }
 
@@ -62,7 +78,7 @@ fn scene_of(
     kills: u64,
     seed: u64,
     progress: &Progress,
-) -> Result<()> {
+) -> Result<Points> {
     let mut play = Play::new(world, scene, number, seed);
     let faults = play.play(kills, &|| progress.step())?;
     for fault in faults.iter().take(FAULTS_MOST) {
@@ -75,7 +91,7 @@ fn scene_of(
         play.tally.kills
     );
     progress.aside(|| run::passed(&format!("{scene}: {}", play.tally)));
-    Ok(())
+    Ok(play.tally.points)
 }
 
 /// Consumers that do it in the wrong order must be found out, or nothing above means anything.

@@ -15,11 +15,11 @@ mod kafka;
 #[cfg(feature = "kafka")]
 mod kafka_once;
 #[cfg(feature = "nats")]
-mod nats;
+pub(crate) mod nats;
 #[cfg(any(feature = "nats", feature = "rabbitmq"))]
-mod promises;
+pub(crate) mod promises;
 #[cfg(feature = "rabbitmq")]
-mod rabbitmq;
+pub(crate) mod rabbitmq;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "redis")]

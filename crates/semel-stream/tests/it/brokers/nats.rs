@@ -15,13 +15,13 @@ use super::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};
 use super::way::Way;
 
 /// A stream of a test's own.
-struct Stream {
+pub(crate) struct Stream {
     url: String,
     name: String,
 }
 
 impl Stream {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::at(&nats_url().unwrap()).await
     }
 
@@ -138,13 +138,13 @@ async fn a_fetch_from_jetstream_that_is_dropped_loses_nothing() {
     promises::a_fetch_that_is_dropped_loses_nothing(&Stream::new().await).await;
 }
 
-struct Killable {
-    server: Nats,
+pub(crate) struct Killable {
+    pub(crate) server: Nats,
     stream: Stream,
 }
 
 impl Killable {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let server = Nats::start().unwrap();
         let stream = Stream::at(&server.url()).await;
         Self { server, stream }

@@ -19,13 +19,18 @@ use super::way::Way;
 const PERSISTENT: u8 = 2;
 
 /// A queue of a test's own.
-struct Queue {
+pub(crate) struct Queue {
     url: String,
     name: String,
     kind: Kind,
 }
 
 impl Queue {
+    /// One that survives a restart of the broker.
+    pub(crate) async fn durable() -> Self {
+        Self::new(Kind::Durable).await
+    }
+
     async fn new(kind: Kind) -> Self {
         Self::at(&rabbitmq_url().unwrap(), kind).await
     }
@@ -147,13 +152,13 @@ async fn a_fetch_from_rabbitmq_that_is_dropped_loses_nothing() {
     promises::a_fetch_that_is_dropped_loses_nothing(&Queue::new(Kind::Durable).await).await;
 }
 
-struct Killable {
-    server: RabbitMq,
+pub(crate) struct Killable {
+    pub(crate) server: RabbitMq,
     queue: Queue,
 }
 
 impl Killable {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let mut server = RabbitMq::start().unwrap();
         let queue = Queue::at(&server.url(), Kind::Durable).await;
         // For a moment a new queue is only in the broker's memory, whatever it confirms meanwhile: a kill would lose it.

@@ -1,0 +1,115 @@
+//! Five seconds without a network: nothing gets through, and nobody is told.
+
+use std::time::Duration;
+
+use semel::{Error, ErrorKind, Outcome};
+use semel_servers::{Postgres, postgres_url};
+use semel_stream::{Connecting, Event, InTransaction, InTransactionHandled};
+use tokio_postgres::{Client, NoTls, Transaction};
+
+use super::relay::Relay;
+use super::trial::{BEFORE, EVENTS, Effects, consumer, goes_on, on_postgres, publish};
+use crate::brokers::promises::{Broker, KEY_HEADER, until};
+use crate::brokers::{nats, rabbitmq};
+
+const OUTAGE: Duration = Duration::from_secs(5);
+const LEASE: Duration = Duration::from_mins(1);
+/// A claim whose answer was lost keeps its event until it lapses.
+const SHORT_LEASE: Duration = Duration::from_secs(2);
+
+async fn consumers_live_without_their_broker(broker: &mut impl Broker) {
+    let pipeline = on_postgres(&postgres_url().unwrap(), LEASE).await;
+    let relay = Relay::to(broker.port()).await;
+    let port = relay.port();
+    goes_on(broker, &pipeline, port, 2, async |_, effects| {
+        relay.drop_everything(OUTAGE, || effects.open()).await
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn consumers_go_on_after_five_seconds_without_a_network_to_nats() {
+    consumers_live_without_their_broker(&mut nats::Stream::new().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn consumers_go_on_after_five_seconds_without_a_network_to_rabbitmq() {
+    consumers_live_without_their_broker(&mut rabbitmq::Queue::durable().await).await;
+}
+
+/// A PostgreSQL, and the address that leads to it through a relay.
+async fn behind_a_relay() -> (Postgres, Relay, String) {
+    let server = Postgres::start().unwrap();
+    let relay = Relay::to(server.port()).await;
+    let url = server.url().replace(&server.port().to_string(), &relay.port().to_string());
+    (server, relay, url)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_goes_on_after_five_seconds_without_a_network_to_its_store() {
+    let (_server, relay, url) = behind_a_relay().await;
+    let pipeline = on_postgres(&url, SHORT_LEASE).await;
+    let mut broker = nats::Stream::new().await;
+    let port = broker.port();
+    goes_on(&mut broker, &pipeline, port, 1, async |_, effects| {
+        relay.drop_everything(OUTAGE, || effects.open()).await
+    })
+    .await;
+}
+
+async fn connected(url: &str) -> Result<Client, tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(client)
+}
+
+fn connecting(url: &str) -> impl Fn() -> Connecting + Send + Sync + 'static + use<> {
+    let url = url.to_owned();
+    move || {
+        let url = url.clone();
+        Box::pin(async move {
+            connected(&url).await.map_err(|error| Error::new(ErrorKind::Unavailable, error.to_string()))
+        })
+    }
+}
+
+fn charge<'a>(
+    event: &'a Event,
+    transaction: &'a Transaction<'a>,
+    effects: Effects,
+) -> InTransactionHandled<'a> {
+    Box::pin(async move {
+        effects.begin().await;
+        let key = event.header_value(KEY_HEADER);
+        transaction.execute("INSERT INTO charged VALUES ($1)", &[&key]).await?;
+        Ok(Outcome::success(*b"charged"))
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_that_a_network_cut_off_charge_exactly_once() {
+    let (server, relay, url) = behind_a_relay().await;
+    let pipeline = on_postgres(&url, SHORT_LEASE).await;
+    server.ask("CREATE TABLE charged (event text)").unwrap();
+    let (broker, effects) = (nats::Stream::new().await, Effects::gated());
+    let ids = publish(&broker).await;
+    let begun = effects.clone();
+    let work = InTransaction::new(connecting(&url), move |event, _, transaction| {
+        charge(event, transaction, begun.clone())
+    });
+    let consumer = consumer(&pipeline, broker.reader(broker.port()), &effects);
+    let stopper = consumer.stopper();
+    let running = tokio::spawn(consumer.run_with(work));
+    until(async || stopper.report().ran >= BEFORE as u64).await;
+    relay.drop_everything(OUTAGE, || effects.open()).await;
+    until(async || {
+        let unseen = pipeline.unseen(&ids).await;
+        unseen.is_ok_and(|unseen| unseen.iter().all(|is_unseen| !is_unseen)) && broker.left().await == Some(0)
+    })
+    .await;
+    stopper.stop();
+    running.await.unwrap().unwrap();
+    assert!(effects.waits() > 0, "nobody had to try again");
+    let charged = server.ask("SELECT count(*) || ' ' || count(DISTINCT event) FROM charged").unwrap();
+    assert_eq!(charged, format!("{EVENTS} {EVENTS}"));
+}
