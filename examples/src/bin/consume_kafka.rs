@@ -7,7 +7,7 @@
 use semel::{Outcome, Semel};
 use semel_file::FileStore;
 use semel_stream::source::KafkaSource;
-use semel_stream::{Checkpoint, Consumer, EventKey, Failure, Order as InOrder, Pipeline};
+use semel_stream::{Checkpoint, Consumer, EventKey, Failure, OnMissingKey, Order as InOrder, Pipeline};
 use serde::Deserialize;
 
 const FOLDER: &str = "semel-data";
@@ -30,6 +30,7 @@ async fn main() -> anyhow::Result<()> {
     // Records of one customer, who is their key, stay in order; those of others run beside them.
     let consumer = Consumer::new(pipeline, source)
         .key(EventKey::Pointer("/id".into()))
+        .on_missing_key(OnMissingKey::DeadLetter)
         .order(InOrder::PartitionKey)
         .checkpoint(Checkpoint::Every(100));
     let stopper = consumer.stopper();

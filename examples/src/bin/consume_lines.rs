@@ -8,7 +8,7 @@ use anyhow::Context;
 use semel::{Outcome, Semel};
 use semel_file::FileStore;
 use semel_stream::source::LinesSource;
-use semel_stream::{Consumer, EventKey, Failure, Pipeline};
+use semel_stream::{Consumer, EventKey, Failure, OnMissingKey, Pipeline};
 use serde::Deserialize;
 
 /// Where the store is, and beside it the file that is read unless another one is named.
@@ -29,7 +29,9 @@ async fn main() -> anyhow::Result<()> {
 
     // The producer's own id of an order is what makes two lines the same event.
     let pipeline = Pipeline::new(&semel, "charge-orders")?;
-    let consumer = Consumer::new(pipeline, source).key(EventKey::Pointer("/id".into()));
+    let consumer = Consumer::new(pipeline, source)
+        .key(EventKey::Pointer("/id".into()))
+        .on_missing_key(OnMissingKey::DeadLetter);
     let charged = Arc::new(AtomicU64::new(0));
     let report = consumer
         .run({

@@ -10,7 +10,7 @@ use std::time::Duration;
 use semel::{Outcome, Semel};
 use semel_file::FileStore;
 use semel_stream::source::RedisStreamSource;
-use semel_stream::{Consumer, EventKey, Failure, Pipeline};
+use semel_stream::{Consumer, EventKey, Failure, OnMissingKey, Pipeline};
 use serde::Deserialize;
 
 const FOLDER: &str = "semel-data";
@@ -35,7 +35,10 @@ async fn main() -> anyhow::Result<()> {
         .connect()
         .await?;
 
-    let consumer = Consumer::new(pipeline, source).key(EventKey::Pointer("/id".into())).attempts_max(5);
+    let consumer = Consumer::new(pipeline, source)
+        .key(EventKey::Pointer("/id".into()))
+        .on_missing_key(OnMissingKey::DeadLetter)
+        .attempts_max(5);
     let stopper = consumer.stopper();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
