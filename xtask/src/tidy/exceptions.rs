@@ -18,12 +18,6 @@ pub(super) struct Exception {
 pub(super) const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "vocabulary",
-        about: "backend",
-        path: "crates/semel-stream/examples/consumer_victim/effects.rs",
-        reason: "PostgreSQL's own word for its sessions",
-    },
-    Exception {
-        rule: "vocabulary",
         about: "checksum",
         path: "crates/semel/src/codec/",
         reason: "the bytes of a record carry a checksum; a fingerprint is of a request",
