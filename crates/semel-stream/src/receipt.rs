@@ -19,7 +19,8 @@ pub struct Receipt {
     pub attempts: u32,
     /// What the handler said.
     pub outcome: Outcome,
-    /// How often it was delivered again since; a few seconds late.
+    /// How often a claim found it done; a few seconds late. A duplicate that was found by a look is not counted here: that would
+    /// cost a write.
     pub duplicates: u64,
 }
 

@@ -132,8 +132,10 @@ fn moved(from: Offset, wanted: &Move) -> Offset {
             last_event: last_event.clone(),
             epoch: epoch.unwrap_or(from.epoch),
         },
+        // A stream that many share has no epochs, and gets none by this.
         Move::Rewind { to } => {
-            Offset { position: *to, last_event: None, epoch: from.epoch.saturating_add(1) }
+            let epoch = if from.epoch == 0 { 0 } else { from.epoch.saturating_add(1) };
+            Offset { position: *to, last_event: None, epoch }
         }
     }
 }
@@ -284,6 +286,8 @@ mod tests {
             |position| Move::Commit { epoch: None, position: Position::new(position), last_event: None };
         assert_eq!(at(&kept.shift(&shared(5))), ("moved", Some(5), 0));
         assert_eq!(at(&kept.shift(&shared(4))), ("behind", Some(5), 0));
+        assert_eq!(at(&kept.shift(&Move::Rewind { to: None })), ("moved", None, 0));
+        assert_eq!(at(&kept.shift(&shared(5))), ("moved", Some(5), 0), "a rewind gives it no epoch");
         kept.shift(&Move::Take);
         assert_eq!(at(&kept.shift(&shared(6))), ("fenced", Some(5), 1), "somebody reads it alone now");
     }
