@@ -34,17 +34,18 @@ struct World {
 }
 
 impl World {
+    /// On the server that tests share, in a database of its own.
     async fn new() -> Self {
-        let url = semel_servers::postgres_url().unwrap().to_string();
+        let server = semel_servers::postgres_url().unwrap();
+        let name = format!("charged_{:016x}", rand::random::<u64>());
+        let client = connecting(&server)().await.unwrap();
+        client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+        let url = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
         semel_postgres::migrate(&url).await.unwrap();
-        let world = Self {
-            pipeline: Pipeline::new(&Semel::new(PostgresStore::connect(&url).await.unwrap()), "orders")
-                .unwrap(),
-            url,
-        };
-        let client = connecting(&world.url)().await.unwrap();
+        let client = connecting(&url)().await.unwrap();
         client.batch_execute("CREATE TABLE charged (event text)").await.unwrap();
-        world
+        let semel = Semel::new(PostgresStore::connect(&url).await.unwrap());
+        Self { pipeline: Pipeline::new(&semel, "orders").unwrap(), url }
     }
 
     /// How many rows there are, and for how many events.
