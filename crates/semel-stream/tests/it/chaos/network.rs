@@ -22,7 +22,7 @@ async fn consumers_live_without_their_broker(broker: &mut impl Broker) {
     let relay = Relay::to(broker.port()).await;
     let port = relay.port();
     goes_on(broker, &pipeline, port, 2, async |_, effects| {
-        relay.drop_everything(OUTAGE, || effects.open()).await
+        relay.drop_everything(OUTAGE, || effects.open()).await;
     })
     .await;
 }
@@ -52,7 +52,7 @@ async fn a_consumer_goes_on_after_five_seconds_without_a_network_to_its_store() 
     let mut broker = nats::Stream::new().await;
     let port = broker.port();
     goes_on(&mut broker, &pipeline, port, 1, async |_, effects| {
-        relay.drop_everything(OUTAGE, || effects.open()).await
+        relay.drop_everything(OUTAGE, || effects.open()).await;
     })
     .await;
 }
