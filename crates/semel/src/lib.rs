@@ -70,8 +70,8 @@ pub mod store;
 mod stripe;
 
 pub use engine::{
-    Apart, Busy, Claim, ClaimedAll, Decision, Heartbeat, Held, Mismatch, Once, OnceError, Permit, Probed,
-    RecordedOnce, Replay, Semel, SemelBuilder, SweepReport, Sweeper, SweeperBuilder,
+    Apart, Busy, Claim, ClaimedAll, Decision, Heartbeat, Held, Mismatch, Once, OnceError, Permit,
+    PermitParts, Probed, RecordedOnce, Replay, Semel, SemelBuilder, SweepReport, Sweeper, SweeperBuilder,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use fingerprint::Fingerprint;

@@ -43,6 +43,15 @@ pub struct Claim {
     pub(super) wait: Duration,
 }
 
+/// What it means if nobody is left to hear that a claim may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unheard {
+    /// The engine minted the permit, and nobody else knows it: what was granted is given back.
+    NeverStarted,
+    /// The caller brought the permit, may have asked again with it already, and must not find its run given away.
+    MayAskAgain,
+}
+
 /// What differs from the engine's policy.
 #[derive(Clone, Copy, Default)]
 struct Changes {
@@ -95,9 +104,9 @@ impl Claim {
         self
     }
 
-    /// Whether the engine mints the permit, so that whoever claims hears of it only with the grant.
-    pub(super) fn has_minted_permit(&self) -> bool {
-        self.permit_id.is_none()
+    /// What it means if nobody is left to hear that this claim may run.
+    pub(super) fn unheard(&self) -> Unheard {
+        if self.permit_id.is_none() { Unheard::NeverStarted } else { Unheard::MayAskAgain }
     }
 
     /// Who asks, if not the engine's owner.

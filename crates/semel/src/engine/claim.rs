@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::ask::{Claim, ProbeFn, Probed};
+use super::ask::{Claim, ProbeFn, Probed, Unheard};
 use super::batch::Cost;
 use super::carry::{Carried, Carrying, Guess, let_go};
 use super::decision::{Busy, Decision, Held, Mismatch, RecordedOnce, Replay};
@@ -25,7 +25,7 @@ impl Semel {
     /// Asks to run. Exactly one of all callers of a key is told to.
     pub async fn claim(&self, claim: Claim) -> Result<Decision> {
         let (permit_id, decided) = if claim.is_plain() {
-            let (permit_id, started) = self.start(claim.ask(&self.inner)?);
+            let (permit_id, started) = self.start(claim.ask(&self.inner)?, claim.unheard());
             (permit_id, self.finish(started).await)
         } else {
             let ask = claim.ask(&self.inner)?;
@@ -67,17 +67,17 @@ impl Semel {
         self.inner.recorded(carried, started_at)
     }
 
-    pub(super) async fn claim_now(&self, ask: Ask) -> Result<Decision> {
-        let (_, started) = self.start(ask);
+    pub(super) async fn claim_now(&self, ask: Ask, unheard: Unheard) -> Result<Decision> {
+        let (_, started) = self.start(ask, unheard);
         self.finish(started).await
     }
 
     /// Goes as far as can be gone at once. Not async: what an ask holds then never becomes part of a future.
-    fn start(&self, ask: Ask) -> (PermitId, Started) {
+    fn start(&self, ask: Ask, unheard: Unheard) -> (PermitId, Started) {
         let (permit_id, started_at) = (ask.permit_id, Instant::now());
         let started = match self.inner.replays.get(&ask, started_at) {
             Some((record, now)) => Started::Known(record, now),
-            None => Started::Asked(self.inner.claim(ask), started_at),
+            None => Started::Asked(self.inner.claim(ask, unheard), started_at),
         };
         (permit_id, started)
     }
@@ -98,9 +98,14 @@ impl Semel {
     }
 
     /// Claims with a probe.
-    pub(super) async fn claim_probing(&self, ask: Ask, probe: &ProbeFn) -> Result<Decision> {
+    pub(super) async fn claim_probing(
+        &self,
+        ask: Ask,
+        probe: &ProbeFn,
+        unheard: Unheard,
+    ) -> Result<Decision> {
         let started_at = Instant::now();
-        let carried = self.inner.claim_probing(&ask, probe).await?;
+        let carried = self.inner.claim_probing(&ask, probe, unheard).await?;
         observe::claim_took_since(started_at);
         self.inner.decision(carried, started_at)
     }
@@ -115,8 +120,8 @@ enum Started {
 }
 
 impl Inner {
-    fn claim(self: &Arc<Self>, ask: Ask) -> Carrying<Claimed> {
-        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id));
+    fn claim(self: &Arc<Self>, ask: Ask, unheard: Unheard) -> Carrying<Claimed> {
+        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id, unheard));
         let rule = move |found: Option<&Record>, now| claim::claim(found, &ask, now);
         let span = tracing::debug_span!("semel.claim", key = %key.id().short());
         span.in_scope(|| self.carry(key, Guess::Absent, rule, unheard))
@@ -124,9 +129,8 @@ impl Inner {
 
     /// What an error means to a claim: a refusal, or, if the policy says so, a run without protection.
     fn without_store(self: &Arc<Self>, claim: &Claim, permit_id: PermitId, error: Error) -> Result<Decision> {
-        if error.kind() == ErrorKind::Unknown && claim.has_minted_permit() {
-            // The claim may have taken, and nobody will run under its permit: nobody knows it. A caller who brought its own
-            // is told to ask again with it, and must not find its run given away then.
+        if error.kind() == ErrorKind::Unknown && claim.unheard() == Unheard::NeverStarted {
+            // The claim may have taken, and nobody will run under its permit.
             self.disown(claim.key.clone(), permit_id);
         }
         let policy = claim.policy(&self.policy);
@@ -145,10 +149,15 @@ impl Inner {
 
     /// Claims, and looks whether the effect landed where the machine says so. What the probe found counts only
     /// for the version that it looked at.
-    async fn claim_probing(self: &Arc<Self>, ask: &Ask, probe: &ProbeFn) -> Result<Carried<Claimed>> {
+    async fn claim_probing(
+        self: &Arc<Self>,
+        ask: &Ask,
+        probe: &ProbeFn,
+        unheard: Unheard,
+    ) -> Result<Carried<Claimed>> {
         let mut found_out: Option<(Version, Probe)> = None;
         loop {
-            let carried = self.claim_knowing(ask.clone(), found_out.take()).await?;
+            let carried = self.claim_knowing(ask.clone(), found_out.take(), unheard).await?;
             let (Claimed::Look, Some(record)) = (carried.answer, &carried.record) else { return Ok(carried) };
             let verdict = match probe(Record::clone(record)).await {
                 Probed::Landed(outcome) => Probe::Landed(outcome),
@@ -159,8 +168,13 @@ impl Inner {
         }
     }
 
-    fn claim_knowing(self: &Arc<Self>, ask: Ask, known: Option<(Version, Probe)>) -> Carrying<Claimed> {
-        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id));
+    fn claim_knowing(
+        self: &Arc<Self>,
+        ask: Ask,
+        known: Option<(Version, Probe)>,
+        unheard: Unheard,
+    ) -> Carrying<Claimed> {
+        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id, unheard));
         let guess = if known.is_some() { Guess::Open } else { Guess::Absent };
         let mut ask = ask;
         let rule = move |found: Option<&Record>, now| {
@@ -246,9 +260,13 @@ impl Inner {
 
 /// Whoever did not hear that it may run never started: what it was granted is given back at once. Not what it only
 /// renewed: a run that is resumed may well have started before.
-fn give_back(permit_id: PermitId) -> impl FnOnce(&Arc<Inner>, Carried<Claimed>) + Send + 'static {
+fn give_back(
+    permit_id: PermitId,
+    unheard: Unheard,
+) -> impl FnOnce(&Arc<Inner>, Carried<Claimed>) + Send + 'static {
     move |inner, carried| {
-        if let (Claimed::Run, Some(record)) = (carried.answer, carried.record)
+        if unheard == Unheard::NeverStarted
+            && let (Claimed::Run, Some(record)) = (carried.answer, carried.record)
             && let State::Running(running) = &record.state
             && running.fence == record.version
         {

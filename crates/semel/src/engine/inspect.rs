@@ -12,9 +12,8 @@ use crate::store::{Page, Scan, Swept};
 impl Semel {
     /// The record of a key, if there is one that still counts. Never refreshes it, never counts as a duplicate.
     pub async fn get(&self, key: &Key) -> Result<Option<Record>> {
-        let answer = self.inner.store.load(vec![key.id()]).await?;
-        let found = answer.value.into_iter().next().flatten();
-        Ok(found.filter(|record| record.key == *key && record.is_live(answer.now)))
+        let found = self.get_all(std::slice::from_ref(key)).await?;
+        Ok(found.into_iter().next().flatten())
     }
 
     /// The records of many keys in one round trip, in their order; as [`get`](Self::get) for each.

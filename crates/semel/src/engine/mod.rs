@@ -6,6 +6,7 @@
 //! - [`once`](Once): the whole cycle around a function; [`heartbeat`](Heartbeat): the lease while it runs.
 //! - [`wait`]: waiting for the running caller; [`sweep`](Sweeper): forgetting what is past its time.
 //! - [`carry`]: the loop from ruling to swap and back; [`batch`]: swaps of many callers in one round trip.
+//! - [`handed`](PermitParts): permits that go to another process.
 //! - [`apart`](Apart): asks that the application carries itself, inside its own transaction.
 //! - [`driven`]: what makes all of it safe to cancel; [`duplicates`] and [`replays`]: what costs no write.
 
@@ -19,6 +20,7 @@ mod claim_all;
 mod decision;
 mod driven;
 mod duplicates;
+mod handed;
 mod heartbeat;
 mod inspect;
 mod offset;
@@ -35,6 +37,7 @@ pub use ask::{Claim, Probed};
 pub use builder::SemelBuilder;
 pub use claim_all::ClaimedAll;
 pub use decision::{Busy, Decision, Held, Mismatch, RecordedOnce, Replay};
+pub use handed::PermitParts;
 pub use heartbeat::Heartbeat;
 pub use once::{Once, OnceError};
 pub use permit::Permit;

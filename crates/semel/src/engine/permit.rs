@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::batch::Cost;
 use super::carry::{Carried, Guess, Rule, let_go};
+use super::handed::PermitParts;
 use super::semel::Inner;
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
@@ -78,6 +79,25 @@ impl Permit {
         Ok(Self { shared: Arc::new(shared) })
     }
 
+    /// A permit that another process handed on.
+    pub(super) fn handed(inner: &Arc<Inner>, parts: PermitParts) -> Self {
+        let PermitParts { key, permit_id, attempt, fence, lease } = parts;
+        let shared = Shared {
+            inner: Arc::clone(inner),
+            key,
+            permit_id,
+            attempt,
+            fence,
+            lease,
+            protection: Protection::Protected,
+            known: Mutex::new(None),
+            good_until: Mutex::new(deadline(Instant::now(), lease)),
+            lost: AtomicBool::new(false),
+            lost_signal: Notify::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
     /// The permit of a run that no store knows of. Its fence is 0, lower than any real one.
     pub(super) fn unprotected(inner: &Arc<Inner>, key: &Key, permit_id: PermitId, lease: Duration) -> Self {
         let shared = Shared {
@@ -115,6 +135,10 @@ impl Permit {
     /// refuse a lower one than it has seen.
     pub fn fence(&self) -> u64 {
         self.shared.fence.get()
+    }
+
+    pub(super) fn fence_version(&self) -> Version {
+        self.shared.fence
     }
 
     /// How long the permit is good without renewal.

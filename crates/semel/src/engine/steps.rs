@@ -9,8 +9,6 @@ use serde::de::DeserializeOwned;
 use super::once::{OnceError, from_json, to_json};
 use super::permit::Permit;
 use crate::error::Error;
-use crate::machine::amend::{self, Stepped};
-use crate::record::{Record, Step};
 
 impl Permit {
     /// Runs a step of the work, or hands back its value if an earlier attempt finished it. The value is stored
@@ -29,17 +27,7 @@ impl Permit {
             return Ok(from_json(&step.value)?);
         }
         let value = work().await.map_err(OnceError::Work)?;
-        if self.is_unprotected() {
-            return Ok(value);
-        }
-        let step = Step { name: name.into(), value: to_json(&value)?.into() };
-        let proof = self.proof();
-        let carried = self
-            .ask("step", move |found: Option<&Record>, now| amend::step(found, proof, &step, now))
-            .await?;
-        match carried.answer {
-            Stepped::Stored => Ok(value),
-            Stepped::Lost => Err(self.mark_lost("the step was not stored").into()),
-        }
+        self.put_step(name, to_json(&value)?).await?;
+        Ok(value)
     }
 }

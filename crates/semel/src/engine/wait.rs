@@ -10,12 +10,13 @@ use tokio::time::{Instant, timeout_at};
 use super::ask::Claim;
 use super::decision::Decision;
 use super::semel::Semel;
+use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id_map::IdMap;
 use crate::key::RecordId;
 use crate::lock::lock;
 use crate::machine::claim::Ask;
-use crate::record::State;
+use crate::record::{Record, State};
 
 /// How long to wait before the first look at a store that nobody in this process writes for us.
 const LOOK_FIRST: Duration = Duration::from_millis(10);
@@ -92,11 +93,11 @@ impl Semel {
             // Listening starts before the claim is sent: a settle right after its answer must not be missed.
             settled.as_mut().enable();
             let decision = match &claim.probe {
-                None => self.claim_now(ask.clone()).await?,
-                Some(probe) => self.claim_probing(ask.clone(), probe).await?,
+                None => self.claim_now(ask.clone(), claim.unheard()).await?,
+                Some(probe) => self.claim_probing(ask.clone(), probe, claim.unheard()).await?,
             };
             let Decision::Busy(_) = decision else { return Ok(decision) };
-            if claim.wait.is_zero() || !self.until_settled(&ask, settled, until).await? {
+            if claim.wait.is_zero() || !self.until_settled(ask.key.id(), settled, until).await? {
                 return Ok(decision);
             }
         }
@@ -106,14 +107,14 @@ impl Semel {
     /// that one waiting caller is one duplicate however long it waits.
     async fn until_settled(
         &self,
-        ask: &Ask,
+        id: RecordId,
         mut settled: std::pin::Pin<&mut tokio::sync::futures::Notified<'_>>,
         until: Instant,
     ) -> Result<bool> {
         let mut pause = LOOK_FIRST;
         loop {
             let next_look = Instant::now().checked_add(pause).unwrap_or(until).min(until);
-            if timeout_at(next_look, settled.as_mut()).await.is_ok() || !self.is_running(ask).await? {
+            if timeout_at(next_look, settled.as_mut()).await.is_ok() || !self.is_running(id).await? {
                 return Ok(true);
             }
             if Instant::now() >= until {
@@ -123,12 +124,38 @@ impl Semel {
         }
     }
 
-    async fn is_running(&self, ask: &Ask) -> Result<bool> {
-        let answer = self.inner.store.load(vec![ask.key.id()]).await?;
-        let record = answer.value.into_iter().next().flatten();
-        Ok(record.is_some_and(|record| match &record.state {
-            State::Running(running) => running.lease_is_good(answer.now),
-            State::Done(_) | State::Released(_) | State::Held(_) => false,
-        }))
+    async fn is_running(&self, id: RecordId) -> Result<bool> {
+        let (record, now) = self.look(id).await?;
+        Ok(record.is_some_and(|record| runs(&record, now)))
+    }
+
+    /// The record with this id, if there is one that still counts. If somebody runs, waits at most `wait` until it is
+    /// settled or its lease has lapsed, and hands it back as it is then. Never counts as a duplicate.
+    pub async fn get_settled(&self, id: RecordId, wait: Duration) -> Result<Option<Record>> {
+        let started_at = Instant::now();
+        let until = started_at.checked_add(wait).unwrap_or(started_at);
+        let place = self.inner.waiters.join(id);
+        loop {
+            let mut settled = std::pin::pin!(place.notify.notified());
+            settled.as_mut().enable();
+            let (record, now) = self.look(id).await?;
+            let is_worth_it =
+                record.as_ref().is_some_and(|record| runs(record, now)) && Instant::now() < until;
+            if !is_worth_it || !self.until_settled(id, settled, until).await? {
+                return Ok(record.filter(|record| record.is_live(now)));
+            }
+        }
+    }
+
+    async fn look(&self, id: RecordId) -> Result<(Option<Record>, Timestamp)> {
+        let answer = self.inner.store.load(vec![id]).await?;
+        Ok((answer.value.into_iter().next().flatten(), answer.now))
+    }
+}
+
+fn runs(record: &Record, now: Timestamp) -> bool {
+    match &record.state {
+        State::Running(running) => running.lease_is_good(now),
+        State::Done(_) | State::Released(_) | State::Held(_) => false,
     }
 }

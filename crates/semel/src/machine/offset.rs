@@ -92,7 +92,9 @@ pub fn shift(
     now: Timestamp,
 ) -> Ruling<Moved> {
     let Some(record) = found else {
-        return written(&fresh(key), permit_id, moved(Offset::default(), wanted), now);
+        let offset = moved(Offset::default(), wanted);
+        let next = fresh(key, done(permit_id, &offset));
+        return Ruling::write(Moved::Moved(offset), next, now);
     };
     let Some((offset, by)) = read_done(record) else { return Ruling::unchanged(Moved::NoOffset) };
     if by == permit_id {
@@ -109,7 +111,9 @@ pub fn shift(
             Ruling::unchanged(Moved::Moved(offset))
         }
         Move::Take | Move::Rewind { .. } | Move::Commit { .. } => {
-            written(record, permit_id, moved(offset, wanted), now)
+            let offset = moved(offset, wanted);
+            let next = record.in_state(done(permit_id, &offset));
+            Ruling::write(Moved::Moved(offset), next, now)
         }
     }
 }
@@ -140,28 +144,21 @@ fn moved(from: Offset, wanted: &Move) -> Offset {
     }
 }
 
-fn written(record: &Record, permit_id: PermitId, offset: Offset, now: Timestamp) -> Ruling<Moved> {
-    let done = Done {
+fn done(permit_id: PermitId, offset: &Offset) -> State {
+    State::Done(Done {
         permit_id,
         fence: Version::UNSTAMPED,
         settled_at: Timestamp::UNSTAMPED,
-        outcome: encode(&offset),
-    };
-    Ruling::write(Moved::Moved(offset), record.in_state(State::Done(done)), now)
+        outcome: encode(offset),
+    })
 }
 
-/// The record of an offset that is yet to be written.
-fn fresh(key: &Key) -> Record {
-    let done = Done {
-        permit_id: PermitId::new(0),
-        fence: Version::UNSTAMPED,
-        settled_at: Timestamp::UNSTAMPED,
-        outcome: encode(&Offset::default()),
-    };
+/// The record of an offset that was never written.
+fn fresh(key: &Key, state: State) -> Record {
     Record {
         key: key.clone(),
         fingerprint: None,
-        state: State::Done(done),
+        state,
         attempt: 1,
         pardoned: 0,
         lapse: Lapse::Rerun,
