@@ -2,14 +2,23 @@
 //!
 //! # Layout
 //!
+//! - [`access`]: who asks, what they may, how often, and the note of what they did.
 //! - [`admin`]: health and metrics of a running process, for those who run it.
+//! - [`api`]: the claim API, for workers in every language.
 //! - [`config`]: from a `semel.toml` and the command line to what a proxy is told.
+//! - [`dashboard`]: pages for people on call.
 //! - [`moment`]: moments as text.
 //! - [`proxy`]: the reverse proxy, in front of any HTTP service.
+//! - [`served`]: what the API and the dashboard work on. [`sight`]: what people look at while it runs.
 //! - [`store`]: from a URL to a store, and what tools want to know of it beyond the four methods.
 
+pub mod access;
 pub mod admin;
+pub mod api;
 pub mod config;
+pub mod dashboard;
 pub mod moment;
 pub mod proxy;
+pub mod served;
+pub mod sight;
 pub mod store;

@@ -1,0 +1,5 @@
+//! Pages for people on call, rendered here; a little JavaScript only for what is live.
+
+mod router;
+
+pub use router::router;

@@ -1,0 +1,29 @@
+//! What the API and the dashboard work on: one engine, its store, and who may ask.
+
+use std::sync::Arc;
+
+use semel::Semel;
+
+use crate::access::{Audit, Tokens};
+use crate::sight::{Census, Live, Rates};
+use crate::store::Opened;
+
+/// What the API and the dashboard work on.
+pub struct Served {
+    /// Decides.
+    pub semel: Semel,
+    /// Where records live, and what it promises.
+    pub store: Arc<Opened>,
+    /// Its address without secrets, for people.
+    pub store_address: String,
+    /// Who may ask.
+    pub tokens: Tokens,
+    /// Where operators' actions are written down.
+    pub audit: Audit,
+    /// How many records are in which state.
+    pub census: Census,
+    /// Decisions a second.
+    pub rates: Rates,
+    /// Decisions as they are made.
+    pub live: Live,
+}
