@@ -11,6 +11,7 @@
 //! - [`proxy`]: the reverse proxy, in front of any HTTP service.
 //! - [`served`]: what the API and the dashboard work on. [`sight`]: what people look at while it runs.
 //! - [`store`]: from a URL to a store, and what tools want to know of it beyond the four methods.
+//! - [`view`]: records as JSON, the same from the API and from the command line.
 
 pub mod access;
 pub mod admin;
@@ -22,3 +23,4 @@ pub mod proxy;
 pub mod served;
 pub mod sight;
 pub mod store;
+pub mod view;

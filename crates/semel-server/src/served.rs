@@ -5,6 +5,7 @@ use std::sync::Arc;
 use semel::Semel;
 
 use crate::access::{Audit, Tokens};
+use crate::api::Kept;
 use crate::sight::{Census, Live, Rates};
 use crate::store::Opened;
 
@@ -26,4 +27,6 @@ pub struct Served {
     pub rates: Rates,
     /// Decisions as they are made.
     pub live: Live,
+    /// What the API keeps between requests.
+    pub api: Kept,
 }
