@@ -10,6 +10,7 @@
 //! - [`moment`]: moments as text.
 //! - [`proxy`]: the reverse proxy, in front of any HTTP service.
 //! - [`served`]: what the API and the dashboard work on. [`sight`]: what people look at while it runs.
+//! - [`shown`]: records, spans, sizes and numbers as people read them.
 //! - [`store`]: from a URL to a store, and what tools want to know of it beyond the four methods.
 
 pub mod access;
@@ -20,5 +21,6 @@ pub mod dashboard;
 pub mod moment;
 pub mod proxy;
 pub mod served;
+pub mod shown;
 pub mod sight;
 pub mod store;

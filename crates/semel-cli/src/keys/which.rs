@@ -9,7 +9,7 @@ use semel::record::Record;
 use semel::store::{Filter, Store};
 use semel::{Key, RecordId};
 
-use crate::walk::Walk;
+use semel_server::sight::walk::Walk;
 
 /// Fewer digits than these name hardly anything.
 const DIGITS_MIN: usize = 4;
