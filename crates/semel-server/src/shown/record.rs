@@ -7,8 +7,7 @@ use super::span;
 
 /// The parts of a scope, as `--scope` reads them.
 pub fn scope(record: &Record) -> String {
-    let escaped = |part: &str| part.replace('\\', "\\\\").replace('/', "\\/");
-    record.key.scope().map(escaped).collect::<Vec<_>>().join("/")
+    super::scope::shown(record.key.scope())
 }
 
 /// Scope, operation and name, as short as they can be told apart.
