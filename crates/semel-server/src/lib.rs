@@ -19,6 +19,7 @@ pub mod api;
 pub mod config;
 pub mod dashboard;
 pub mod moment;
+pub mod operate;
 pub mod proxy;
 pub mod served;
 pub mod shown;
