@@ -12,6 +12,7 @@
 //! - [`proxy`]: the reverse proxy, in front of any HTTP service.
 //! - [`serve`]: the claim server: the API and the dashboard on one port.
 //! - [`served`]: what the API and the dashboard work on. [`sight`]: what people look at while it runs.
+//! - [`shown`]: records, spans, sizes and numbers as people read them.
 //! - [`store`]: from a URL to a store, and what tools want to know of it beyond the four methods.
 
 pub mod access;
@@ -24,5 +25,6 @@ pub mod moment;
 pub mod proxy;
 pub mod serve;
 pub mod served;
+pub mod shown;
 pub mod sight;
 pub mod store;

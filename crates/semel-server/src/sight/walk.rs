@@ -1,18 +1,17 @@
 //! Through a store page by page, in the order of ids.
 
-use anyhow::Result;
-use semel::RecordId;
 use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Answer, Filter, Scan, Store};
+use semel::{RecordId, Result};
 
 /// How many records a page has at most.
-pub(crate) const PAGE_RECORDS_MAX: usize = 1_024;
+pub const PAGE_RECORDS_MAX: usize = 1_024;
 /// About how many bytes a page may have: what bounds the memory of a walk, however large outcomes are.
 const PAGE_BYTES: usize = 8 << 20;
 
 /// A walk through a store.
-pub(crate) struct Walk<'a> {
+pub struct Walk<'a> {
     store: &'a dyn Store,
     filter: Filter,
     after: Option<RecordId>,
@@ -21,39 +20,39 @@ pub(crate) struct Walk<'a> {
 }
 
 /// Some records, and the store's now when they were read.
-pub(crate) struct Page {
+pub struct Page {
     /// Those that count; in the order of their ids.
-    pub(crate) records: Vec<Record>,
+    pub records: Vec<Record>,
     /// How many more were past their time.
-    pub(crate) past: usize,
+    pub past: usize,
     /// The store's now.
-    pub(crate) now: Timestamp,
+    pub now: Timestamp,
 }
 
 impl<'a> Walk<'a> {
     /// Through all records that match, from behind `after` on.
-    pub(crate) fn new(store: &'a dyn Store, filter: Filter, after: Option<RecordId>) -> Self {
+    pub fn new(store: &'a dyn Store, filter: Filter, after: Option<RecordId>) -> Self {
         // The first page is small: nobody knows yet how large records are.
         Self { store, filter, after, page_records: 64, at_end: false }
     }
 
     /// Where the walk is; `None` at its end.
-    pub(crate) fn after(&self) -> Option<RecordId> {
+    pub fn after(&self) -> Option<RecordId> {
         self.after.filter(|_| !self.at_end)
     }
 
     /// Whether there may be more.
-    pub(crate) fn is_at_end(&self) -> bool {
+    pub fn is_at_end(&self) -> bool {
         self.at_end
     }
 
     /// The next page, which may be empty; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Page>> {
+    pub async fn next(&mut self) -> Result<Option<Page>> {
         self.next_of(self.page_records).await
     }
 
     /// The next page with at most so many records.
-    pub(crate) async fn next_of(&mut self, limit: usize) -> Result<Option<Page>> {
+    pub async fn next_of(&mut self, limit: usize) -> Result<Option<Page>> {
         if self.at_end {
             return Ok(None);
         }
@@ -87,6 +86,6 @@ fn bytes(record: &Record) -> usize {
 }
 
 /// The store's own now.
-pub(crate) async fn now(store: &dyn Store) -> Result<Timestamp> {
+pub async fn now(store: &dyn Store) -> Result<Timestamp> {
     Ok(store.load(vec![RecordId::from_bytes([0; 32])]).await?.now)
 }

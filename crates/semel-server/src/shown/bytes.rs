@@ -6,7 +6,7 @@ use std::fmt::Write;
 const LINE_BYTES: usize = 16;
 
 /// `150 B`, `12.5 KiB`, `3.0 GiB`.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     match UNITS.iter().find(|(_, bits)| bytes >> bits > 0) {
         None => format!("{bytes} B"),
@@ -18,7 +18,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// Offset, bytes in hex, and what of them is text.
-pub(crate) fn dump(bytes: &[u8]) -> String {
+pub fn dump(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (number, line) in bytes.chunks(LINE_BYTES).enumerate() {
         let mut hex = String::new();

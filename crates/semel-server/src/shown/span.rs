@@ -7,7 +7,7 @@ const UNITS: [(&str, u64); 6] =
     [("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// Reads `10m`, `1h30m`, `2d`.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+pub fn parse(text: &str) -> Result<Duration, String> {
     let refused = || format!("`{text}` is no span of time; write 500ms, 30s, 10m, 1h30m or 2d");
     let (mut rest, mut millis) = (text.trim(), 0_u64);
     if rest.is_empty() {
@@ -29,7 +29,7 @@ fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
 }
 
 /// The two largest units of a span: enough to decide, short enough for a table.
-pub(crate) fn shown(span: Duration) -> String {
+pub fn shown(span: Duration) -> String {
     let mut millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     if millis < 1_000 {
         return format!("{millis}ms");

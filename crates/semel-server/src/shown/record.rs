@@ -3,23 +3,22 @@
 use semel::clock::Timestamp;
 use semel::record::{Record, State};
 
-use crate::terminal::span;
+use super::span;
 
 /// The parts of a scope, as `--scope` reads them.
-pub(super) fn scope(record: &Record) -> String {
-    let escaped = |part: &str| part.replace('\\', "\\\\").replace('/', "\\/");
-    record.key.scope().map(escaped).collect::<Vec<_>>().join("/")
+pub fn scope(record: &Record) -> String {
+    super::scope::shown(record.key.scope())
 }
 
 /// Scope, operation and name, as short as they can be told apart.
-pub(crate) fn key(record: &Record) -> String {
+pub fn key(record: &Record) -> String {
     let scope = scope(record);
     let (operation, name) = (record.key.operation(), record.key.name());
     if scope.is_empty() { format!("{operation} {name}") } else { format!("{scope} {operation} {name}") }
 }
 
 /// What is left of the lease or of the retention.
-pub(super) fn left(record: &Record, now: Timestamp) -> String {
+pub fn left(record: &Record, now: Timestamp) -> String {
     match &record.state {
         State::Running(running) => {
             let until = running.lease_until();
@@ -38,7 +37,7 @@ pub(super) fn left(record: &Record, now: Timestamp) -> String {
 }
 
 /// Who runs it, or why it is as it is.
-pub(super) fn who_or_why(record: &Record) -> &str {
+pub fn who_or_why(record: &Record) -> &str {
     match &record.state {
         State::Running(running) => &running.owner,
         State::Done(done) => done.outcome.kind().as_str(),
@@ -48,7 +47,7 @@ pub(super) fn who_or_why(record: &Record) -> &str {
 }
 
 /// Since when the record is in its state.
-pub(crate) fn since(record: &Record) -> Timestamp {
+pub fn since(record: &Record) -> Timestamp {
     match &record.state {
         State::Running(running) => running.granted_at,
         State::Done(done) => done.settled_at,
@@ -58,6 +57,6 @@ pub(crate) fn since(record: &Record) -> Timestamp {
 }
 
 /// The beginning of the id, enough to name the record by.
-pub(crate) fn short(record: &Record) -> String {
+pub fn short(record: &Record) -> String {
     record.key.id().short().to_string()
 }
