@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 /// How many requests are in flight.
 #[derive(Debug)]
-pub(super) struct InFlight {
+pub(crate) struct InFlight {
     count: AtomicUsize,
     max: usize,
     emptied: Notify,
@@ -15,31 +15,31 @@ pub(super) struct InFlight {
 
 /// One of them, until it is dropped.
 #[derive(Debug)]
-pub(super) struct OneInFlight(Arc<InFlight>);
+pub(crate) struct OneInFlight(Arc<InFlight>);
 
 impl InFlight {
-    pub(super) fn new(max: usize) -> Arc<Self> {
+    pub(crate) fn new(max: usize) -> Arc<Self> {
         Arc::new(Self { count: AtomicUsize::new(0), max, emptied: Notify::new() })
     }
 
     /// One more, unless there are too many.
-    pub(super) fn enter(self: &Arc<Self>) -> Option<OneInFlight> {
+    pub(crate) fn enter(self: &Arc<Self>) -> Option<OneInFlight> {
         let entered = self.enter_anyway();
         (self.count() <= self.max).then_some(entered)
     }
 
     /// One more, in place of one that was let in before.
-    pub(super) fn enter_anyway(self: &Arc<Self>) -> OneInFlight {
+    pub(crate) fn enter_anyway(self: &Arc<Self>) -> OneInFlight {
         self.count.fetch_add(1, Ordering::AcqRel);
         OneInFlight(Arc::clone(self))
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
 
     /// Waits until there are none.
-    pub(super) async fn emptied(&self) {
+    pub(crate) async fn emptied(&self) {
         loop {
             // Asked for before looking: a notice between the two is not missed.
             let emptied = self.emptied.notified();

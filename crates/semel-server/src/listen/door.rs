@@ -10,12 +10,12 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+use super::answers::Answers;
 use super::connection::Manner;
+use super::limits::Limits;
 use super::peers::Peers;
-use crate::proxy::front::Front;
-use crate::proxy::phase::{Phase, no_longer_serving};
-use crate::proxy::settings::ProxySettings;
-use crate::proxy::tls;
+use super::phase::{Phase, no_longer_serving};
+use super::tls::{self, ServerTls};
 
 /// How many connections may wait to be taken.
 const BACKLOG: u32 = 4_096;
@@ -23,14 +23,14 @@ const BACKLOG: u32 = 4_096;
 const OUT_OF_FILES: Duration = Duration::from_millis(50);
 
 /// Where connections come in.
-pub(in crate::proxy) struct Door {
+pub(crate) struct Door<A> {
     listener: TcpListener,
-    manner: Arc<Manner>,
+    manner: Arc<Manner<A>>,
     peers: Arc<Peers>,
 }
 
 /// Listens, and takes nothing yet.
-pub(in crate::proxy) fn listen(address: SocketAddr) -> Result<TcpListener> {
+pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener> {
     let bound = || -> io::Result<TcpListener> {
         let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         socket.set_reuseaddr(true)?;
@@ -44,21 +44,34 @@ pub(in crate::proxy) fn listen(address: SocketAddr) -> Result<TcpListener> {
     })
 }
 
-impl Door {
-    pub(in crate::proxy) fn new(
+impl<A: Answers> Door<A> {
+    pub(crate) fn new(
         listener: TcpListener,
-        settings: &ProxySettings,
-        front: Arc<Front>,
-        peers: Arc<Peers>,
+        tls: Option<&ServerTls>,
+        limits: Limits,
+        answers: Arc<A>,
         phase: watch::Receiver<Phase>,
     ) -> Result<Self> {
-        let tls = settings.tls.as_ref().map(tls::to_clients).transpose()?.map(TlsAcceptor::from);
-        let (bounds, timeouts) = (settings.bounds, settings.timeouts);
-        Ok(Self { listener, manner: Arc::new(Manner { front, tls, bounds, timeouts, phase }), peers })
+        let tls = tls.map(tls::to_clients).transpose()?.map(TlsAcceptor::from);
+        let peers = Peers::new(limits.connections_max, limits.connections_per_peer_max);
+        Ok(Self { listener, manner: Arc::new(Manner { answers, tls, limits, phase }), peers })
+    }
+
+    /// How many connections there are.
+    pub(crate) fn peers(&self) -> Arc<Peers> {
+        Arc::clone(&self.peers)
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> Result<SocketAddr> {
+        let lost = |error| {
+            Error::new(ErrorKind::Unavailable, format!("the listener has no address: {error}; start again"))
+        };
+        self.listener.local_addr().map_err(lost)
     }
 
     /// Takes connections until nothing new is to be taken.
-    pub(in crate::proxy) async fn run(self) {
+    pub(crate) async fn run(self) {
         let mut phase = self.manner.phase.clone();
         loop {
             tokio::select! {

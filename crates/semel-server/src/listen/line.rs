@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::proxy::idle::Idle;
-use crate::proxy::wire::Wire;
+use super::idle::Idle;
+use super::wire::Wire;
 
 /// How long to go on reading after the last answer was written.
 const LINGER: Duration = Duration::from_secs(2);
@@ -17,7 +17,7 @@ const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1 << 20;
 
 /// The line to a client.
-pub(in crate::proxy) struct Line {
+pub(crate) struct Line {
     wire: Wire,
     /// What was read to find out what the client speaks.
     first: Bytes,
@@ -32,13 +32,13 @@ struct Linger {
 }
 
 impl Line {
-    pub(super) fn new(wire: Wire, first: Bytes, write_idle: Duration) -> Self {
+    pub(crate) fn new(wire: Wire, first: Bytes, write_idle: Duration) -> Self {
         let linger = Linger { shut: false, left: LINGER_BYTES_MAX, idle: Idle::new(LINGER) };
         Self { wire, first, stalled: Idle::new(write_idle), linger }
     }
 
     /// The wire below, for something else than HTTP: nothing of it was held back.
-    pub(in crate::proxy) fn into_wire(self) -> Wire {
+    pub(crate) fn into_wire(self) -> Wire {
         self.wire
     }
 

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 /// A line to a peer.
-pub(super) enum Wire {
+pub(crate) enum Wire {
     /// As it is.
     Plain(TcpStream),
     /// Inside TLS.

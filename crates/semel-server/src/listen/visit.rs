@@ -9,7 +9,7 @@ use super::stalls::{HandedOver, Stalls};
 
 /// What a request knows of the connection that it came on. Whoever holds it holds the connection's place.
 #[derive(Clone, Debug)]
-pub(in crate::proxy) struct Visit(Arc<Inner>);
+pub(crate) struct Visit(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -21,27 +21,27 @@ struct Inner {
 }
 
 impl Visit {
-    pub(super) fn new(peer: SocketAddr, place: Place, stalls: Option<Arc<Stalls>>) -> Self {
+    pub(crate) fn new(peer: SocketAddr, place: Place, stalls: Option<Arc<Stalls>>) -> Self {
         Self(Arc::new(Inner { peer, requests: AtomicU64::new(0), stalls, _place: place }))
     }
 
     /// The other end of the connection.
-    pub(in crate::proxy) fn peer(&self) -> SocketAddr {
+    pub(crate) fn peer(&self) -> SocketAddr {
         self.0.peer
     }
 
     /// Counts one more request.
-    pub(in crate::proxy) fn count_request(&self) {
+    pub(crate) fn count_request(&self) {
         self.0.requests.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many requests there were, and how many hold it now.
-    pub(super) fn activity(&self) -> (u64, usize) {
+    pub(crate) fn activity(&self) -> (u64, usize) {
         (self.0.requests.load(Ordering::Relaxed), Arc::strong_count(&self.0))
     }
 
     /// Watches an answer that may not be read.
-    pub(in crate::proxy) fn watch_answer(&self) -> Option<HandedOver> {
+    pub(crate) fn watch_answer(&self) -> Option<HandedOver> {
         self.0.stalls.as_ref().map(|stalls| stalls.watch())
     }
 }

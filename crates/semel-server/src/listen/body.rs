@@ -6,17 +6,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use crate::proxy::idle::Idle;
-use crate::proxy::request::strip_trailers;
+use super::idle::Idle;
 
 /// The body of a client's request.
 #[derive(Debug)]
 pub struct ClientBody {
     incoming: Incoming,
     idle: Idle,
+    /// For all of it, if there is such a bound.
+    whole: Option<Idle>,
+    /// Takes out what a trailer must not say.
+    strip_trailers: fn(&mut HeaderMap),
 }
 
 /// Why a body did not come to its end.
@@ -32,8 +36,33 @@ pub enum BodyError {
 }
 
 impl ClientBody {
-    pub(in crate::proxy) fn new(incoming: Incoming, idle: Duration) -> Self {
-        Self { incoming, idle: Idle::new(idle) }
+    pub(crate) fn new(incoming: Incoming, idle: Duration, strip_trailers: fn(&mut HeaderMap)) -> Self {
+        Self { incoming, idle: Idle::new(idle), whole: None, strip_trailers }
+    }
+
+    /// The same, if all of it comes within a span from the first wait for it on.
+    pub(crate) fn within(mut self, span: Duration) -> Self {
+        self.whole = Some(Idle::new(span));
+        self
+    }
+
+    /// The frame, without what a trailer must not say.
+    fn admitted(&self, mut frame: Frame<Bytes>) -> Frame<Bytes> {
+        if let Some(trailers) = frame.trailers_mut() {
+            (self.strip_trailers)(trailers);
+        }
+        frame
+    }
+
+    /// Ready with a span in which too little came.
+    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<Duration> {
+        if self.idle.poll_waited(cx).is_ready() {
+            return Poll::Ready(self.idle.span());
+        }
+        match &mut self.whole {
+            Some(whole) => whole.poll_waited(cx).map(|()| whole.span()),
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -48,12 +77,11 @@ impl Body for ClientBody {
         match Pin::new(&mut self.incoming).poll_frame(cx) {
             Poll::Ready(frame) => {
                 self.idle.progressed();
-                Poll::Ready(frame.map(|frame| frame.map(admitted).map_err(BodyError::Broken)))
+                Poll::Ready(
+                    frame.map(|frame| frame.map(|frame| self.admitted(frame)).map_err(BodyError::Broken)),
+                )
             }
-            Poll::Pending => {
-                let stalled = self.idle.poll_waited(cx);
-                stalled.map(|()| Some(Err(BodyError::Stalled(self.idle.span()))))
-            }
+            Poll::Pending => self.poll_stalled(cx).map(|span| Some(Err(BodyError::Stalled(span)))),
         }
     }
 
@@ -64,14 +92,6 @@ impl Body for ClientBody {
     fn size_hint(&self) -> SizeHint {
         self.incoming.size_hint()
     }
-}
-
-/// The frame, without what a trailer must not say.
-fn admitted(mut frame: Frame<Bytes>) -> Frame<Bytes> {
-    if let Some(trailers) = frame.trailers_mut() {
-        strip_trailers(trailers);
-    }
-    frame
 }
 
 impl fmt::Display for BodyError {

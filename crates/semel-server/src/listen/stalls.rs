@@ -15,25 +15,25 @@ const NOTHING_WAITS: u64 = u64::MAX;
 
 /// The answers of one connection.
 #[derive(Debug)]
-pub(in crate::proxy) struct Stalls {
+pub(crate) struct Stalls {
     started_at: Instant,
     answers: Mutex<Vec<Weak<AtomicU64>>>,
 }
 
 /// One answer: when its last part was handed over, for as long as nobody has asked for the next.
 #[derive(Debug)]
-pub(in crate::proxy) struct HandedOver {
+pub(crate) struct HandedOver {
     started_at: Instant,
     at_millis: Arc<AtomicU64>,
 }
 
 impl Stalls {
-    pub(super) fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { started_at: Instant::now(), answers: Mutex::default() })
     }
 
     /// Watches one more answer, from now on.
-    pub(in crate::proxy) fn watch(&self) -> HandedOver {
+    pub(crate) fn watch(&self) -> HandedOver {
         let watched = HandedOver { started_at: self.started_at, at_millis: Arc::default() };
         watched.handed_over();
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +46,7 @@ impl Stalls {
     }
 
     /// Whether some answer has waited to be read for longer than this.
-    pub(super) fn is_any_older_than(&self, span: Duration) -> bool {
+    pub(crate) fn is_any_older_than(&self, span: Duration) -> bool {
         let oldest = millis(self.started_at.elapsed().saturating_sub(span));
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.iter().filter_map(Weak::upgrade).any(|at_millis| at_millis.load(Ordering::Relaxed) < oldest)
@@ -55,12 +55,12 @@ impl Stalls {
 
 impl HandedOver {
     /// A part was handed over; the next is asked for when the client has room for it.
-    pub(in crate::proxy) fn handed_over(&self) {
+    pub(crate) fn handed_over(&self) {
         self.at_millis.store(millis(self.started_at.elapsed()), Ordering::Relaxed);
     }
 
     /// The client has room, and it is the upstream that is waited for.
-    pub(in crate::proxy) fn asked_for_more(&self) {
+    pub(crate) fn asked_for_more(&self) {
         self.at_millis.store(NOTHING_WAITS, Ordering::Relaxed);
     }
 }

@@ -15,15 +15,15 @@ use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::{TlsAcceptor, TlsStream};
 
+use super::answers::Answers;
 use super::first_bytes::{self, Spoken};
+use super::limits::Limits;
 use super::line::Line;
 use super::peers::Place;
+use super::phase::{Phase, next, no_longer_serving};
 use super::stalls::Stalls;
 use super::visit::Visit;
-use crate::proxy::front::Front;
-use crate::proxy::phase::{Phase, next, no_longer_serving};
-use crate::proxy::settings::{Bounds, Timeouts};
-use crate::proxy::wire::Wire;
+use super::wire::Wire;
 
 /// How often a client of HTTP/2 that says nothing is asked whether it is there.
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -36,17 +36,16 @@ const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
 const BUFFER_BYTES_MIN: usize = 8 << 10;
 
 /// What all connections have in common.
-pub(super) struct Manner {
-    pub(super) front: Arc<Front>,
-    pub(super) tls: Option<TlsAcceptor>,
-    pub(super) bounds: Bounds,
-    pub(super) timeouts: Timeouts,
-    pub(super) phase: watch::Receiver<Phase>,
+pub(crate) struct Manner<A> {
+    pub(crate) answers: Arc<A>,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) limits: Limits,
+    pub(crate) phase: watch::Receiver<Phase>,
 }
 
-impl Manner {
+impl<A: Answers> Manner<A> {
     /// Serves one connection to its end.
-    pub(super) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
+    pub(crate) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
         let mut phase = self.phase.clone();
         let opened = tokio::select! {
             biased;
@@ -73,12 +72,12 @@ impl Manner {
         stream.set_nodelay(true)?;
         let mut wire = self.secured(stream).await?;
         let Some((spoken, first)) = self.spoken(&mut wire).await? else { return Ok(None) };
-        Ok(Some((spoken, TokioIo::new(Line::new(wire, first, self.timeouts.body_idle)))))
+        Ok(Some((spoken, TokioIo::new(Line::new(wire, first, self.limits.body_idle)))))
     }
 
     async fn secured(&self, stream: TcpStream) -> io::Result<Wire> {
         let Some(tls) = &self.tls else { return Ok(Wire::Plain(stream)) };
-        let stream = timeout(self.timeouts.handshake, tls.accept(stream)).await.map_err(too_slow)??;
+        let stream = timeout(self.limits.handshake, tls.accept(stream)).await.map_err(too_slow)??;
         Ok(Wire::Secured(Box::new(TlsStream::Server(stream))))
     }
 
@@ -90,19 +89,19 @@ impl Manner {
                 None => {}
             }
         }
-        timeout(self.timeouts.head, first_bytes::read(wire)).await.map_err(too_slow)?
+        timeout(self.limits.head, first_bytes::read(wire)).await.map_err(too_slow)?
     }
 
     async fn serve_http1(&self, line: TokioIo<Line>, visit: Visit, mut phase: watch::Receiver<Phase>) {
-        let service = service_fn(|request| Arc::clone(&self.front).answer(request, visit.clone()));
+        let service = service_fn(|request| Arc::clone(&self.answers).answer(request, visit.clone()));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.timeouts.head)
+            .header_read_timeout(self.limits.head)
             // A client that closes its side is taken for gone, as other proxies do: with half-closed ones served, hyper would
             // not see one that was killed before its answer is written, and its place would stay taken.
             .half_close(false)
-            .max_header_size(self.bounds.head_bytes_max)
-            .max_buf_size(self.bounds.head_bytes_max.max(BUFFER_BYTES_MIN))
+            .max_header_size(self.limits.head_bytes_max)
+            .max_buf_size(self.limits.head_bytes_max.max(BUFFER_BYTES_MIN))
             .serve_connection(line, service)
             .with_upgrades();
         let mut connection = pin!(connection);
@@ -125,18 +124,18 @@ impl Manner {
         stalls: Arc<Stalls>,
         mut phase: watch::Receiver<Phase>,
     ) {
-        let (front, visits) = (Arc::clone(&self.front), visit.clone());
-        let service = service_fn(move |request| Arc::clone(&front).answer(request, visits.clone()));
-        let head_bytes_max = u32::try_from(self.bounds.head_bytes_max).unwrap_or(u32::MAX);
+        let (answers, visits) = (Arc::clone(&self.answers), visit.clone());
+        let service = service_fn(move |request| Arc::clone(&answers).answer(request, visits.clone()));
+        let head_bytes_max = u32::try_from(self.limits.head_bytes_max).unwrap_or(u32::MAX);
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
-            .max_concurrent_streams(self.bounds.streams_max)
+            .max_concurrent_streams(self.limits.streams_max)
             .max_header_list_size(head_bytes_max)
             .keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_TIMEOUT)
             .serve_connection(line, service);
         let mut connection = pin!(connection);
-        let (mut idle, mut looks) = (pin!(idle(&visit, self.timeouts.head)), interval(self.look_every()));
+        let (mut idle, mut looks) = (pin!(idle(&visit, self.limits.head)), interval(self.look_every()));
         let mut is_leaving = false;
         loop {
             tokio::select! {
@@ -150,7 +149,7 @@ impl Manner {
                     is_leaving = true;
                     connection.as_mut().graceful_shutdown();
                 }
-                _ = looks.tick() => if stalls.is_any_older_than(self.timeouts.body_idle) {
+                _ = looks.tick() => if stalls.is_any_older_than(self.limits.body_idle) {
                     return;
                 },
             }
@@ -159,7 +158,7 @@ impl Manner {
 
     /// How often to look for answers that are not read.
     fn look_every(&self) -> Duration {
-        self.timeouts.body_idle.div_f64(4.0).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX)
+        self.limits.body_idle.div_f64(4.0).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX)
     }
 }
 

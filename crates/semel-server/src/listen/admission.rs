@@ -7,7 +7,7 @@ use http_body::Body;
 
 /// Why a request is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::proxy) enum Refused {
+pub(crate) enum Refused {
     /// `CONNECT` would make an open proxy of this one.
     Connect,
     /// `TRACE` has no body.
@@ -21,14 +21,14 @@ pub(in crate::proxy) enum Refused {
 }
 
 impl Refused {
-    pub(in crate::proxy) fn status(self) -> StatusCode {
+    pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
             Self::TraceWithBody | Self::Target | Self::Host | Self::Coding => StatusCode::BAD_REQUEST,
         }
     }
 
-    pub(in crate::proxy) fn detail(self) -> &'static str {
+    pub(crate) fn detail(self) -> &'static str {
         match self {
             Self::Connect => "CONNECT is not served here",
             Self::TraceWithBody => "a TRACE request must not have a body",
@@ -42,7 +42,7 @@ impl Refused {
 }
 
 /// Lets a request in, and gives it one form: the path as its target, and the host in `Host`.
-pub(in crate::proxy) fn admit<B: Body>(request: &mut Request<B>) -> Result<(), Refused> {
+pub(crate) fn admit<B: Body>(request: &mut Request<B>) -> Result<(), Refused> {
     if request.method() == Method::CONNECT {
         return Err(Refused::Connect);
     }

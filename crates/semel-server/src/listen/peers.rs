@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 /// How many connections there are, and how many of them from each peer.
 #[derive(Debug)]
-pub(in crate::proxy) struct Peers {
+pub(crate) struct Peers {
     open: Mutex<Open>,
     emptied: Notify,
     max: usize,
@@ -23,18 +23,18 @@ struct Open {
 
 /// The place of one connection, free again when it is dropped.
 #[derive(Debug)]
-pub(in crate::proxy) struct Place {
+pub(crate) struct Place {
     peers: Arc<Peers>,
     peer: IpAddr,
 }
 
 impl Peers {
-    pub(in crate::proxy) fn new(max: usize, max_per_peer: usize) -> Arc<Self> {
+    pub(crate) fn new(max: usize, max_per_peer: usize) -> Arc<Self> {
         Arc::new(Self { open: Mutex::default(), emptied: Notify::new(), max, max_per_peer })
     }
 
     /// A place for one more connection; `None` if there is none, or the peer has too many.
-    pub(in crate::proxy) fn place(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+    pub(crate) fn place(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         let peer = network(peer);
         let mut open = self.open();
         if open.all >= self.max {
@@ -50,12 +50,12 @@ impl Peers {
     }
 
     /// How many there are.
-    pub(in crate::proxy) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.open().all
     }
 
     /// Waits until there are none.
-    pub(in crate::proxy) async fn emptied(&self) {
+    pub(crate) async fn emptied(&self) {
         loop {
             // Asked for before looking: a notice between the two is not missed.
             let emptied = self.emptied.notified();

@@ -8,29 +8,29 @@ use tokio::time::{Instant, Sleep};
 
 /// A timer that runs only while nothing happens. It costs nothing until the first wait.
 #[derive(Debug)]
-pub(super) struct Idle {
+pub(crate) struct Idle {
     span: Duration,
     timer: Option<Pin<Box<Sleep>>>,
     running: bool,
 }
 
 impl Idle {
-    pub(super) fn new(span: Duration) -> Self {
+    pub(crate) fn new(span: Duration) -> Self {
         Self { span, timer: None, running: false }
     }
 
     /// How long may pass.
-    pub(super) fn span(&self) -> Duration {
+    pub(crate) fn span(&self) -> Duration {
         self.span
     }
 
     /// Something happened.
-    pub(super) fn progressed(&mut self) {
+    pub(crate) fn progressed(&mut self) {
         self.running = false;
     }
 
     /// Nothing happens yet: ready once that has been so for the whole span.
-    pub(super) fn poll_waited(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_waited(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let span = self.span;
         let timer = self.timer.get_or_insert_with(|| {
             self.running = true;

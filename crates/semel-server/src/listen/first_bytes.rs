@@ -5,21 +5,21 @@ use std::io;
 use bytes::Bytes;
 use tokio::io::AsyncReadExt;
 
-use crate::proxy::wire::Wire;
+use super::wire::Wire;
 
 /// What every connection of HTTP/2 starts with.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spoken {
+pub(crate) enum Spoken {
     Http1,
     Http2,
 }
 
 /// Reads until it is clear what the client speaks; what was read must be read again by whoever speaks it. `None` if
 /// the client left without a word.
-pub(super) async fn read(wire: &mut Wire) -> io::Result<Option<(Spoken, Bytes)>> {
+pub(crate) async fn read(wire: &mut Wire) -> io::Result<Option<(Spoken, Bytes)>> {
     let mut bytes = [0_u8; PREFACE.len()];
     let mut length = 0_usize;
     while let Some(room) = bytes.get_mut(length..) {
