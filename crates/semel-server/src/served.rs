@@ -6,6 +6,7 @@ use semel::Semel;
 
 use crate::access::{Audit, Tokens};
 use crate::api::Kept;
+use crate::serve::Waits;
 use crate::sight::{Census, Live, Rates};
 use crate::store::Opened;
 
@@ -27,6 +28,26 @@ pub struct Served {
     pub rates: Rates,
     /// Decisions as they are made.
     pub live: Live,
+    /// Requests that wait, and whether the server is about to stop.
+    pub waits: Waits,
     /// What the API keeps between requests.
     pub api: Kept,
+}
+
+impl Served {
+    /// Everything that is looked at begins now.
+    pub fn new(semel: Semel, store: Arc<Opened>, store_address: String, tokens: Tokens) -> Self {
+        Self {
+            semel,
+            store,
+            store_address,
+            tokens,
+            audit: Audit::to_log(),
+            census: Census::default(),
+            rates: Rates::default(),
+            live: Live::default(),
+            waits: Waits::default(),
+            api: Kept::default(),
+        }
+    }
 }
