@@ -64,6 +64,7 @@ impl Server {
             in_flight: Arc::clone(&in_flight),
             body_idle: settings.timeouts.body_idle,
             body: settings.timeouts.body,
+            is_over_tls: settings.tls.is_some(),
             join_trace: settings.join_trace,
         };
         let door =
