@@ -14,7 +14,7 @@ const OWNERS: [&str; 3] = ["worker-7f9c@ip-10-0-4-17", "worker-2b11@ip-10-0-4-30
 pub(crate) async fn fill(semel: &Semel, records: usize) -> Result<()> {
     for number in 0..records {
         let (key, outcome) = (key(number)?, outcome(number));
-        semel.record_once(Claim::new(&key).fingerprint(Fingerprint::from_bytes([7; 32])), outcome).await?;
+        let _ = semel.record_once(Claim::new(&key).fingerprint(Fingerprint::from_bytes([7; 32])), outcome).await?;
     }
     running(semel).await?;
     held(semel).await?;
@@ -26,18 +26,18 @@ pub(crate) async fn some_more(semel: &Semel, round: u64) -> Result<()> {
     let wave = 3_u64.saturating_add(round / 50 % 7);
     for number in 0..wave {
         let key = Key::scoped(["acme", "eu"], "charge", &format!("order-{}", 90_000 + round * 10 + number))?;
-        semel.record_once(Claim::new(&key), outcome(usize::try_from(number).unwrap_or(0))).await?;
+        let _ = semel.record_once(Claim::new(&key), outcome(usize::try_from(number).unwrap_or(0))).await?;
         if number % 2 == 0 {
-            semel.claim(Claim::new(&key)).await?;
+            let _ = semel.claim(Claim::new(&key)).await?;
         }
     }
     if round % 9 == 0 {
-        semel.claim(Claim::new(&Key::scoped(["acme", "eu"], "charge", "order-88110")?)).await?;
-        semel.claim(Claim::new(&Key::scoped(["globex"], "ship", "parcel-3301")?)).await?;
+        let _ = semel.claim(Claim::new(&Key::scoped(["acme", "eu"], "charge", "order-88110")?)).await?;
+        let _ = semel.claim(Claim::new(&Key::scoped(["globex"], "ship", "parcel-3301")?)).await?;
     }
     if round % 31 == 0 {
         let other = Fingerprint::from_bytes([9; 32]);
-        semel.claim(Claim::new(&key(usize::try_from(round % 97).unwrap_or(0))?).fingerprint(other)).await?;
+        let _ = semel.claim(Claim::new(&key(usize::try_from(round % 97).unwrap_or(0))?).fingerprint(other)).await?;
     }
     Ok(())
 }
@@ -78,7 +78,7 @@ async fn held(semel: &Semel) -> Result<()> {
     for (tenant, operation, name, reason) in stuck {
         let claim = Claim::new(&Key::scoped(tenant, operation, name)?).lapse(Lapse::Hold).first_event("evt_88213");
         if let Decision::Run(permit) = semel.claim(claim).await? {
-            permit.hold(reason).await?;
+            let _ = permit.hold(reason).await?;
         }
     }
     Ok(())
@@ -87,15 +87,15 @@ async fn held(semel: &Semel) -> Result<()> {
 async fn streams(semel: &Semel) -> Result<()> {
     let orders = Pipeline::builder(semel, "order-mails").scope(["acme"]).build()?;
     let events = (0..240).map(|number| (format!("order.paid/{number}"), Outcome::success(*b"mailed")));
-    orders.record(events).await?;
-    orders.record([("order.paid/977", dead_letter(5, "no such mailbox: jane@example.invalid"))]).await?;
-    orders.record([("order.paid/978", dead_letter(5, "template `paid.html` has no block `total`"))]).await?;
+    let _ = orders.record(events).await?;
+    let _ = orders.record([("order.paid/977", dead_letter(5, "no such mailbox: jane@example.invalid"))]).await?;
+    let _ = orders.record([("order.paid/978", dead_letter(5, "template `paid.html` has no block `total`"))]).await?;
     for (stream, position) in [("orders/0", 48_113), ("orders/1", 48_020), ("orders/2", 47_998)] {
         let reader = orders.take(stream).await?;
-        reader.commit(Position::new(position), Some(&format!("order.paid/{position}"))).await?;
+        let _ = reader.commit(Position::new(position), Some(&format!("order.paid/{position}"))).await?;
     }
     let ledger = Pipeline::new(semel, "ledger")?;
-    ledger.record((0..80).map(|number| (format!("payment/{number}"), Outcome::success(*b"booked")))).await?;
-    ledger.commit_shared("payments", Position::new(80), Some("payment/80")).await?;
+    let _ = ledger.record((0..80).map(|number| (format!("payment/{number}"), Outcome::success(*b"booked")))).await?;
+    let _ = ledger.commit_shared("payments", Position::new(80), Some("payment/80")).await?;
     Ok(())
 }

@@ -7,6 +7,7 @@ mod admin;
 mod bounds;
 mod client;
 mod config;
+mod dashboard;
 mod draining;
 mod failing;
 mod framing;
