@@ -23,6 +23,7 @@ pub mod config;
 pub mod dashboard;
 mod listen;
 pub mod moment;
+pub mod operate;
 pub mod proxy;
 pub mod serve;
 pub mod served;
