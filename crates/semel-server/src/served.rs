@@ -5,6 +5,7 @@ use std::sync::Arc;
 use semel::Semel;
 
 use crate::access::{Audit, Tokens};
+use crate::api::Kept;
 use crate::serve::Waits;
 use crate::sight::{Census, Live, Rates};
 use crate::store::Opened;
@@ -27,6 +28,8 @@ pub struct Served {
     pub rates: Rates,
     /// Decisions as they are made.
     pub live: Live,
+    /// What the API keeps between requests.
+    pub api: Kept,
     /// Requests that wait, and whether the server is about to stop.
     pub waits: Waits,
 }
@@ -44,6 +47,7 @@ impl Served {
             census,
             rates,
             live: Live::default(),
+            api: Kept::default(),
             waits: Waits::default(),
         }
     }

@@ -67,12 +67,15 @@ impl Hall {
         if let Err(refusal) = admit(&mut request) {
             return refused(Problem::invalid(refusal.detail()), version);
         }
+        if self.is_over_tls {
+            request.extensions_mut().insert(OverTls);
+        }
         let span = tracing::info_span!(
             "semel.request",
             otel.kind = "server",
             otel.name = tracing::field::Empty,
             http.request.method = %request.method(),
-            url.path = request.uri().path(),
+            http.route = tracing::field::Empty,
             http.response.status_code = tracing::field::Empty,
         );
         if let Some(join) = self.join_trace {
