@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use semel::machine::offset::Position;
 use semel_stream::Pipeline;
 use serde_json::{Value, json};
 
@@ -108,7 +109,7 @@ async fn counts_offsets_and_receipts_are_shown() {
     let pipeline = Pipeline::builder(&server.served.semel, "billing").scope(["acme"]).build().unwrap();
     assert_eq!(server.look("/v1/offsets").await, json!({"offsets": [], "next": null}));
     assert_eq!(server.look("/v1/receipts?scope=acme&pipeline=billing").await, json!({"receipts": [], "next": null}));
-    pipeline.take("orders").await.unwrap().commit(7_u64.into(), Some("e7")).await.unwrap();
+    pipeline.take("orders").await.unwrap().commit(Position::new(7), Some("e7")).await.unwrap();
     let recorded = pipeline.record([("e7", semel::Outcome::success(*b"paid"))]).await.unwrap();
     assert_eq!(recorded.len(), 1);
     for path in ["/v1/offsets", "/v1/offsets?scope=acme&pipeline=billing"] {
