@@ -89,9 +89,11 @@ def once(
         @functools.wraps(work)
         def called(*args: P.args, **kwargs: P.kwargs) -> T:
             whose = scope(*args, **kwargs) if callable(scope) else scope
-            options: Options = {**terms, "request": request(*args, **kwargs) if request else None}
             key = Key(operation, name(*args, **kwargs), tuple(whose))
-            return run(client, key, lambda permit: work(permit, *args, **kwargs), wait, store_failure, **options)
+            asked = request(*args, **kwargs) if request else None
+            return run(
+                client, key, lambda permit: work(permit, *args, **kwargs), wait, store_failure, request=asked, **terms
+            )
 
         return called
 
