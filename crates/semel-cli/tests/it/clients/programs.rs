@@ -35,9 +35,9 @@ impl TypeScript {
     /// Checks every type, and compiles.
     pub(super) fn compile() -> Self {
         let compiled = folder();
-        let mut compiler = Command::new("tsc");
-        compiler.args(["--strict", "--noEmitOnError", "--project", "."]).arg("--outDir").arg(compiled.path());
-        ran(compiler.current_dir(client("typescript"))).fine();
+        let mut tsc = Command::new("tsc");
+        tsc.args(["--strict", "--noEmitOnError", "--project", "."]).arg("--outDir").arg(compiled.path());
+        ran(tsc.current_dir(client("typescript"))).fine();
         std::fs::copy(client("typescript").join("package.json"), compiled.path().join("package.json"))
             .expect("is copied: it says what kind of modules these are");
         Self { compiled }

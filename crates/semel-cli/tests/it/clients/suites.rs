@@ -13,7 +13,17 @@ fn the_python_client_does_what_it_says_before_the_running_server() {
     let place = Place::file();
     let (server, python) = (Serving::on(&place), Python::new());
     ran(python.command().args(["-m", "compileall", "-q", "."])).fine();
-    let words = ["-W", "error", "-m", "unittest", "discover", "--start-directory", "tests", "--top-level-directory", "."];
+    let words = [
+        "-W",
+        "error",
+        "-m",
+        "unittest",
+        "discover",
+        "--start-directory",
+        "tests",
+        "--top-level-directory",
+        ".",
+    ];
     let tests = ran(python.command().args(words).env("SEMEL_URL", server.url()));
     assert_eq!(tests.code, Some(0), "{}", tests.err);
     assert!(count(&tests.err, "Ran ") >= TESTS_LEAST, "{}", tests.err);
@@ -23,7 +33,8 @@ fn the_python_client_does_what_it_says_before_the_running_server() {
 fn the_typescript_client_does_what_it_says_before_the_running_server() {
     let place = Place::file();
     let (server, typescript) = (Serving::on(&place), TypeScript::compile());
-    let tests = typescript.command().arg("--test").args(typescript.tests()).env("SEMEL_URL", server.url()).output();
+    let tests =
+        typescript.command().arg("--test").args(typescript.tests()).env("SEMEL_URL", server.url()).output();
     let tests = tests.expect("node starts");
     let (out, err) = (String::from_utf8_lossy(&tests.stdout), String::from_utf8_lossy(&tests.stderr));
     assert!(tests.status.success(), "{out}\n{err}");

@@ -48,11 +48,16 @@ fn a_run_that_python_died_in_is_taken_over_by_typescript_and_replayed_by_rust_ov
     let once = |name: &'static str| {
         place.with(async |semel| {
             let key = Key::scoped([SCOPE], OPERATION, name).expect("is fine");
-            let work = |permit: Permit| async move { Ok::<_, String>(json!({"by": "rust", "attempt": permit.attempt()})) };
+            let work = |permit: Permit| async move {
+                Ok::<_, String>(json!({"by": "rust", "attempt": permit.attempt()}))
+            };
             semel.once(&key, &request(), work).await.expect("the database answers")
         })
     };
-    assert!(matches!(once(NAME), Once::Replayed(value) if value == stored), "replayed as TypeScript stored it");
+    assert!(
+        matches!(once(NAME), Once::Replayed(value) if value == stored),
+        "replayed as TypeScript stored it"
+    );
     let fresh = json!({"by": "rust", "attempt": 1});
     assert!(matches!(once("order-1043"), Once::Ran(value) if value == fresh), "another key runs");
 }
