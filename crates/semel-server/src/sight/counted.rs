@@ -5,6 +5,7 @@ use std::time::Duration;
 use semel::clock::Timestamp;
 use semel::record::{Record, State};
 
+use super::pipelines::Pipelines;
 use crate::shown::record::since;
 
 /// What a walk through the store counted, within one scope.
@@ -32,6 +33,8 @@ pub struct Counted {
     pub oldest_running: Vec<Record>,
     /// The ones that have been held for longest, oldest first. Without the values of their steps, too.
     pub oldest_held: Vec<Record>,
+    /// What pipelines have done.
+    pub pipelines: Pipelines,
     /// When the walk ended, on the store's clock; `None` before the first.
     pub as_of: Option<Timestamp>,
     /// How long it took.
@@ -49,6 +52,7 @@ impl Counted {
         let add = |to: &mut u64, more: u64| *to = to.saturating_add(more);
         add(&mut self.duplicates, record.duplicates.count);
         add(&mut self.mismatches, record.mismatches.count);
+        self.pipelines.add(record);
         match &record.state {
             State::Running(running) => {
                 add(&mut self.running, 1);
