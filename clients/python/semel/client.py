@@ -105,7 +105,7 @@ class Client:
         def ask() -> Dict[str, Any]:
             nonlocal asked_at
             asked_at = time.monotonic()
-            return self._post("/v1/resume", {"permit": text})
+            return self._post("/v1/resume", {"permit": text, "outcome_as": "base64"})
 
         answer = self.retry.ask(ask)
         if answer["decision"] == "lost":

@@ -104,7 +104,7 @@ export class Client {
     let askedAt = 0;
     const answer = await this.retry.ask(() => {
       askedAt = performance.now();
-      return this.post<PermitAnswer & { decision: string }>("/v1/resume", { permit: text });
+      return this.post<PermitAnswer & { decision: string }>("/v1/resume", { permit: text, outcome_as: "base64" });
     });
     if (answer.decision === "lost") {
       throw new Lost("the permit is not good any more: another run took over, or the record is gone");

@@ -1,7 +1,7 @@
 //! The claim API: JSON over HTTP, for workers in every language.
 //!
 //! - [`router`]: which path is answered by what. [`problem`]: how a request is refused. `body`: strict JSON, both ways.
-//! - `claim`, `settle`: what workers ask. `wire`: what goes over the wire, as types. `each`: many asks in few swaps.
+//! - `claim`, `resume`, `settle`: what workers ask. `wire`: what goes over the wire, as types. `each`: many asks in few swaps.
 //! - `admit`: whether a caller may ask at all. `permit_text`: a permit that another server can go on with. `granted`: the permits that this one granted.
 //! - [`kept`](Kept): what is kept between requests.
 
@@ -15,6 +15,7 @@ mod openapi;
 mod permit_text;
 pub mod problem;
 mod router;
+mod resume;
 mod settle;
 mod wire;
 

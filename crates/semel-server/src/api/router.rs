@@ -8,7 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::openapi::Document;
-use super::{claim, settle};
+use super::{claim, resume, settle};
 use crate::served::Served;
 
 /// Everything under `/v1`, the OpenAPI document, and its page.
@@ -23,6 +23,7 @@ fn documented() -> OpenApiRouter<Arc<Served>> {
         .routes(routes!(claim::claim_batch))
         .routes(routes!(claim::record_once))
         .routes(routes!(claim::record_once_batch))
+        .routes(routes!(resume::resume))
         .routes(routes!(settle::complete))
         .routes(routes!(settle::complete_batch))
         .routes(routes!(settle::release))
