@@ -21,6 +21,8 @@ class Transport:
     """One server's address, and idle connections to it. A deque's ends are safe without a lock, also across a fork."""
 
     def __init__(self, url: str, token: Optional[str], timeout: float, tls: Optional[SSLContext]) -> None:
+        self._idle: Deque[HTTPConnection] = deque()
+        self._pid = os.getpid()
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url!r} is no address of a server: write http://127.0.0.1:4747")
@@ -31,8 +33,6 @@ class Transport:
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
         self.timeout = timeout
-        self._idle: Deque[HTTPConnection] = deque()
-        self._pid = os.getpid()
 
     def post(self, path: str, body: Mapping[str, Any], timeout: Optional[float] = None) -> Dict[str, Any]:
         """Asks, once."""
@@ -46,6 +46,9 @@ class Transport:
         """Closes the connections that nobody uses."""
         while self._idle:
             self._idle.pop().close()
+
+    def __del__(self) -> None:
+        self.close()
 
     def _ask(self, method: str, path: str, body: Optional[bytes], timeout: float) -> Dict[str, Any]:
         kept, unknown = self._take(), None  # type: Optional[HTTPConnection], Optional[Unknown]

@@ -7,6 +7,7 @@ import unittest
 
 from semel import Busy, Claim, Client, Held, Key, Mismatch, Recorded, Refused, Replay, Run, Unavailable
 
+from .cutter import Cutter
 from .place import client, fresh_key, granted
 
 
@@ -112,5 +113,7 @@ class Decisions(unittest.TestCase):
         self.assertEqual(caught.exception.code, "invalid_request")
 
     def test_a_server_that_is_not_there_has_done_nothing(self) -> None:
+        with Cutter() as gone:
+            gone.stop()
         with self.assertRaises(Unavailable):
-            Client("http://127.0.0.1:1", retries=1).claim(fresh_key())
+            Client(gone.url, retries=1).claim(fresh_key())

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Client, Refused, Unavailable } from "../src/index.js";
+import { Cutter } from "./cutter.js";
 import { client, freshKey, granted } from "./place.js";
 
 test("the first claim runs and the second replays its JSON", async () => {
@@ -118,6 +119,8 @@ test("what is refused says its code", async () => {
 });
 
 test("a server that is not there has done nothing", async () => {
-  const away = new Client("http://127.0.0.1:1", { retries: 1 });
+  const gone = await Cutter.start();
+  const away = new Client(gone.url, { retries: 1 });
+  gone.stop();
   await assert.rejects(away.claim(freshKey()), (error) => error instanceof Unavailable);
 });
