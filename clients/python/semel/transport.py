@@ -69,8 +69,9 @@ class Transport:
 
     def _take(self) -> Optional[HTTPConnection]:
         if self._pid != os.getpid():
-            # A forked process must not speak on its parent's connections.
-            self._idle, self._pid = deque(), os.getpid()
+            # A forked process must not speak on its parent's connections; to close its copies ends nothing there.
+            self.close()
+            self._pid = os.getpid()
         try:
             return self._idle.pop()
         except IndexError:
