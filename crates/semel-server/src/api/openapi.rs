@@ -11,7 +11,10 @@ use super::problem::{Code, Problem, Written};
 /// The document, but for its paths.
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "semel", description = "Work that happens once: claim a key, run, complete. Every decision is a 200."),
+    info(
+        title = "semel",
+        description = "Work that happens once: claim a key, run, complete. Every decision is a 200."
+    ),
     components(schemas(Written))
 )]
 pub(super) struct Document;

@@ -51,11 +51,7 @@ pub(super) async fn complete_batch(
     Answer::of(&Answers::of(answers.await.into_iter()))
 }
 
-fn to_complete(
-    served: &Served,
-    caller: &Caller,
-    asked: &Complete<'_>,
-) -> Result<(Permit, Outcome), Problem> {
+fn to_complete(served: &Served, caller: &Caller, asked: &Complete<'_>) -> Result<(Permit, Outcome), Problem> {
     let outcome = match &asked.outcome {
         Some(outcome) => outcome.outcome()?,
         None => Outcome::success([]),
@@ -245,9 +241,5 @@ fn permit(served: &Served, caller: &Caller, text: &str) -> Result<Permit, Proble
 /// The run is over: tells whoever listens, and forgets the permit.
 fn over(served: &Served, permit: &Permit, word: &'static str) {
     served.api.granted.forget(permit);
-    served.live.tell(|| Seen {
-        decision: word,
-        key: permit.key().clone(),
-        attempt: Some(permit.attempt()),
-    });
+    served.live.tell(|| Seen { decision: word, key: permit.key().clone(), attempt: Some(permit.attempt()) });
 }

@@ -73,7 +73,11 @@ async fn probe(served: &Served) -> Probe {
     match asked {
         Ok(Ok(answer)) => Probe { now: Some(answer.now), took, trouble: None },
         Ok(Err(error)) => Probe { now: None, took, trouble: Some(error.to_string()) },
-        Err(_) => Probe { now: None, took, trouble: Some(format!("no answer within {}", span::shown(PROBE_TIMEOUT))) },
+        Err(_) => Probe {
+            now: None,
+            took,
+            trouble: Some(format!("no answer within {}", span::shown(PROBE_TIMEOUT))),
+        },
     }
 }
 

@@ -70,7 +70,11 @@ impl Pipelines {
             OFFSET if record.state.word() == StateWord::Done => {
                 let Some(offset) = offset::read(record) else { return };
                 if let Some(pipeline) = self.of(record) {
-                    pipeline.add_offset(StreamOffset { stream: record.key.name().into(), offset, at: record.changed_at });
+                    pipeline.add_offset(StreamOffset {
+                        stream: record.key.name().into(),
+                        offset,
+                        at: record.changed_at,
+                    });
                 }
             }
             _ => {}
@@ -103,8 +107,13 @@ impl PipelineCounted {
             return;
         }
         let error = record.outcome().and_then(|outcome| why(outcome.details_json()?));
-        let letter =
-            PutAside { id: record.key.id(), event: event.event, at: event.since, attempts: event.attempts, error };
+        let letter = PutAside {
+            id: record.key.id(),
+            event: event.event,
+            at: event.since,
+            attempts: event.attempts,
+            error,
+        };
         self.dead_letters.insert(place, letter);
         self.dead_letters.truncate(DEAD_LETTERS_MAX);
     }
