@@ -208,11 +208,11 @@ fn digest_of(token: &str) -> String {
 fn a_request_becomes_a_span_of_the_trace_that_it_names() {
     let collector = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = collector.local_addr().expect("has an address");
-    let (heard, spans) = mpsc::channel();
+    let (tell, spans) = mpsc::channel();
     std::thread::spawn(move || {
         for stream in collector.incoming().flatten() {
             let (head, body) = exchanged(stream);
-            if heard.send((head, body)).is_err() {
+            if tell.send((head, body)).is_err() {
                 return;
             }
         }
