@@ -14,7 +14,7 @@
 //!
 //! - [`written`](Config): a file's text. [`overrides`](Overrides): the command line, which goes before it.
 //! - [`faults`](Errors): what is wrong, and where. `nearest`: what may have been meant.
-//! - `table`, `value`, `span`, `size`, `words`: how names and values are read.
+//! - `table`, `value`, `size`, `words`: how names and values are read.
 //! - `root`, `profile`, `rules`, `route`, `callers`, `jwt`, `store`, `process`: what each part of a file means.
 //! - `effective`: what it all means, as a file that means the same.
 
@@ -31,7 +31,6 @@ mod root;
 mod route;
 mod rules;
 mod size;
-mod span;
 mod store;
 mod table;
 mod value;
