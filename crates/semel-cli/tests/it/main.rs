@@ -23,6 +23,7 @@ mod proxy_check;
 mod receipts;
 mod records;
 mod scale;
+mod serve;
 mod settle;
 mod show;
 mod terminal;

@@ -11,7 +11,7 @@ use toml::de::DeValue;
 use super::faults::Span;
 use super::nearest::did_you_mean;
 use super::size;
-use crate::span;
+use crate::shown::span;
 
 /// A value, and where it was written.
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
@@ -139,7 +139,7 @@ pub(super) fn time(bounds: RangeInclusive<Duration>) -> impl Fn(&Value<'_>) -> R
                 ),
             );
         };
-        match span::parse(text) {
+        match span::read(text) {
             Some(span) if bounds.contains(&span) => Ok(span),
             Some(_) => wrong(value, format!("is \"{text}\"; {write}")),
             None => wrong(

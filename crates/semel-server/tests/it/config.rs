@@ -36,7 +36,8 @@ fn an_upstream_is_all_that_a_file_needs() {
     assert_eq!(settings.store.to_string(), "file:./semel-data");
     assert_eq!((settings.bounds, settings.timeouts), (Bounds::default(), Timeouts::default()));
     assert_eq!(format!("{:?}", settings.http.profile), format!("{:?}", Profile::ietf()));
-    let errors = Config::none().settings().expect_err("nobody said where requests go").to_string();
+    let errors =
+        Config::none("semel proxy").settings().expect_err("nobody said where requests go").to_string();
     assert!(errors.contains("--upstream http://127.0.0.1:3000"), "{errors}");
 }
 
@@ -281,6 +282,8 @@ fn the_command_line_goes_before_the_file_and_the_file_before_the_environment() {
         store_variable: variable.clone(),
         admin: Some(Admin::Off),
         admin_public: false,
+        tokens: None,
+        audit: None,
         profile: Some(Named::Stripe),
         access_log: Some(AccessLog::Off),
     };
