@@ -106,7 +106,7 @@ fn crowd(binary: &Path, what: &'static str, store: &str, count: usize) -> Result
 }
 
 /// The release binary, built now.
-fn release() -> Result<PathBuf> {
+pub(crate) fn release() -> Result<PathBuf> {
     cargo(["build", "--release", "--package", "semel-cli"]).show()?;
     // We were built by the same cargo, into the same folder, and lie beside the other profile's.
     let us = std::env::current_exe().context("cannot tell where this program is")?;

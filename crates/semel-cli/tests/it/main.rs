@@ -23,6 +23,7 @@ mod proxy_check;
 mod receipts;
 mod records;
 mod scale;
+mod serving;
 mod settle;
 mod show;
 mod terminal;

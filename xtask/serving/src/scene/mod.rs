@@ -4,4 +4,4 @@ mod data;
 mod pictures;
 
 pub use data::{Scene, fill};
-pub use pictures::pictures;
+pub use pictures::{PICTURE_STEPS, pictures};

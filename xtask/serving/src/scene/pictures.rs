@@ -14,6 +14,8 @@ use crate::server::{Role, Server, Token};
 /// How many seconds of life the charts show.
 const SECONDS: usize = 20;
 const RECORDS: usize = 5_000;
+/// How often [`pictures`] says that it got further.
+pub const PICTURE_STEPS: u64 = 20 + 4 * 12;
 
 /// Makes them in this folder, with a server of this binary on this store; says where they are.
 pub fn pictures(binary: &Path, store: &str, folder: &Path, step: &dyn Fn()) -> Result<Vec<PathBuf>> {
