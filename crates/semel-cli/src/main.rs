@@ -12,8 +12,8 @@
 //! - [`mod@bench`]: `semel bench`, what a store can do on this machine.
 //! - [`mod@file`]: `semel file`, for the day when an embedded store does not open.
 //! - [`shell`]: completions and man pages.
-//! - [`walk`]: through a store page by page. [`tally`]: what such a walk counted. [`opening`]: a store that is
-//!   there, or what to do about it. [`terminal`]: what people see.
+//! - [`tally`]: what a walk through a whole store counted. [`opening`]: a store that is there, or what to do about it.
+//!   [`terminal`]: what people see.
 
 mod args;
 mod bench;
@@ -34,7 +34,6 @@ mod sweep;
 mod tally;
 mod terminal;
 mod transfer;
-mod walk;
 mod watch;
 
 use std::process::ExitCode;

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use anyhow::Result;
 use console::Term;
+use semel_server::sight::{Counted, walk};
 use semel_server::store::Address;
 use serde_json::json;
 
 use crate::opening;
-use crate::tally::Tally;
+use crate::tally;
 use crate::terminal::moment;
 use crate::terminal::number::grouped;
 use crate::terminal::stopwatch::Stopwatch;
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{out, span, style};
-use crate::walk;
 
 /// What is to be watched, and for how long.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Watch {
 
 /// One look.
 struct Look {
-    tally: Tally,
+    tally: Counted,
     at: Duration,
     clock: String,
 }
@@ -43,7 +43,7 @@ pub(crate) async fn run(plan: &Watch) -> Result<()> {
     loop {
         let started = watch.elapsed();
         let now = moment::shown(walk::now(&*store).await?);
-        let look = Look { tally: Tally::of(&*store).await?, at: watch.elapsed(), clock: now };
+        let look = Look { tally: tally::of(&*store).await?, at: watch.elapsed(), clock: now };
         drawn = draw(plan, before.as_ref(), &look, drawn)?;
         before = Some(look);
         looks = looks.saturating_add(1);
@@ -59,7 +59,7 @@ pub(crate) async fn run(plan: &Watch) -> Result<()> {
 /// Draws over what was drawn before; without a terminal, one line a look. Says how many lines it took.
 fn draw(plan: &Watch, before: Option<&Look>, look: &Look, drawn: usize) -> Result<usize> {
     if plan.json {
-        let mut json = look.tally.json();
+        let mut json = tally::json(&look.tally);
         if let Some(object) = json.as_object_mut() {
             object.insert("at".to_owned(), json!(look.clock));
         }
@@ -77,15 +77,15 @@ fn draw(plan: &Watch, before: Option<&Look>, look: &Look, drawn: usize) -> Resul
 
 fn line(look: &Look) -> String {
     let Look { tally, clock, .. } = look;
-    let Tally { running, lapsed, held, done, released, .. } = tally;
+    let Counted { running, lapsed, held, done, released, .. } = tally;
     format!("{clock}  running {running}  lapsed {lapsed}  held {held}  done {done}  released {released}")
 }
 
 fn lines(plan: &Watch, before: Option<&Look>, look: &Look, width: usize) -> Vec<String> {
     let mut table =
         Table::new(vec![Column::whole("state"), Column::number("records"), Column::number("a second")]);
-    let rate = |count: fn(&Tally) -> u64| before.map_or_else(String::new, |before| rate(before, look, count));
-    let mut row = |word: &str, count: fn(&Tally) -> u64, colour: console::Style| {
+    let rate = |count: fn(&Counted) -> u64| before.map_or_else(String::new, |before| rate(before, look, count));
+    let mut row = |word: &str, count: fn(&Counted) -> u64, colour: console::Style| {
         let found = count(&look.tally);
         let colour = if found == 0 { style::quiet() } else { colour };
         table.row(vec![Cell::styled(word, colour), Cell::new(&grouped(found)), Cell::new(&rate(count))]);
@@ -104,7 +104,7 @@ fn lines(plan: &Watch, before: Option<&Look>, look: &Look, width: usize) -> Vec<
 }
 
 /// How fast a count grows or shrinks.
-fn rate(before: &Look, look: &Look, count: fn(&Tally) -> u64) -> String {
+fn rate(before: &Look, look: &Look, count: fn(&Counted) -> u64) -> String {
     let (was, is) = (count(&before.tally), count(&look.tally));
     let seconds = look.at.saturating_sub(before.at).as_secs_f64().max(1e-3);
     #[expect(clippy::cast_precision_loss, reason = "a rate is read to three digits")]
@@ -121,7 +121,7 @@ mod tests {
 
     fn look(done: u64, seconds: u64) -> Look {
         Look {
-            tally: Tally { done, ..Tally::default() },
+            tally: Counted { done, ..Counted::default() },
             at: Duration::from_secs(seconds),
             clock: String::new(),
         }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_the_difference_over_the_time_between_two_looks() {
-        let done = |tally: &Tally| tally.done;
+        let done = |tally: &Counted| tally.done;
         assert_eq!(rate(&look(100, 1), &look(160, 3), done), "+30.0");
         assert_eq!(rate(&look(160, 1), &look(100, 3), done), "−30.0");
         assert_eq!(rate(&look(5, 1), &look(5, 1), done), "0");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use semel::Semel;
 
 use crate::access::{Audit, Tokens};
+use crate::serve::Waits;
 use crate::sight::{Census, Live, Rates};
 use crate::store::Opened;
 
@@ -26,4 +27,23 @@ pub struct Served {
     pub rates: Rates,
     /// Decisions as they are made.
     pub live: Live,
+    /// Requests that wait, and whether the server is about to stop.
+    pub waits: Waits,
+}
+
+impl Served {
+    /// Everything that is looked at begins now.
+    pub fn new(semel: Semel, store: Arc<Opened>, store_address: String, tokens: Tokens) -> Self {
+        Self {
+            semel,
+            store,
+            store_address,
+            tokens,
+            audit: Audit::to_log(),
+            census: Census::default(),
+            rates: Rates::default(),
+            live: Live::default(),
+            waits: Waits::default(),
+        }
+    }
 }

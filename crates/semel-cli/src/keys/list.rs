@@ -15,7 +15,7 @@ use crate::opening;
 use crate::terminal::bar::Bar;
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{number, out, span, style};
-use crate::walk::{self, Page, Walk};
+use semel_server::sight::walk::{self, Page, Walk};
 
 /// How many digits of an id say where to go on: no two ids ever share so many.
 const CURSOR_DIGITS: usize = 16;

@@ -3,16 +3,16 @@
 //! - [`which`](Which): which record is meant, by its key or by the beginning of its id.
 //! - [`list`](mod@list): many records, a line each. [`show`](mod@show): the whole life of one.
 //! - [`settle`]: release and resolve, which ask first.
-//! - [`json`]: a record for scripts. [`words`]: a record in words.
+//! - [`json`]: a record for scripts. `words`: a record in words.
 
 mod json;
 mod list;
 mod settle;
 mod show;
 mod which;
-pub(crate) mod words;
 
 pub(crate) use list::{Filtered, List, list};
 pub(crate) use settle::{How, Release, Resolve, release, resolve};
 pub(crate) use show::{Bytes, Show, show};
+pub(crate) use semel_server::shown::record as words;
 pub(crate) use which::{IdPrefix, Which};

@@ -13,7 +13,7 @@ use crate::terminal::bar::Bar;
 use crate::terminal::moment::{self, rfc3339};
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{number, out, style};
-use crate::walk::Walk;
+use semel_server::sight::walk::Walk;
 
 /// The operation of offsets.
 const OFFSET: &str = "offset";

@@ -12,7 +12,7 @@ use crate::keys::{self, Bytes, Which};
 use crate::opening;
 use crate::terminal::question::{Consent, ask};
 use crate::terminal::{moment, out, text};
-use crate::walk;
+use semel_server::sight::walk;
 
 /// The kind of a receipt that nobody's run stands behind.
 const BY_HAND: &str = "recorded";

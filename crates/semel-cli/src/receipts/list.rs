@@ -19,7 +19,7 @@ use crate::terminal::moment::{self, rfc3339};
 use crate::terminal::number::counted;
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{bytes, out, style};
-use crate::walk;
+use semel_server::sight::walk;
 
 /// Which events are to be listed.
 #[derive(Debug)]

@@ -6,13 +6,12 @@
 //! - [`bar`]: how far a walk has come. [`question`]: asks before anything is changed. [`stopwatch`]: how long it took.
 
 pub(crate) mod bar;
-pub(crate) mod bytes;
 pub(crate) mod moment;
-pub(crate) mod number;
 pub(crate) mod out;
 pub(crate) mod question;
-pub(crate) mod span;
 pub(crate) mod stopwatch;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod text;
+
+pub(crate) use semel_server::shown::{bytes, number, span};

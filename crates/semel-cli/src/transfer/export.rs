@@ -17,7 +17,7 @@ use crate::opening;
 use crate::terminal::bar::Bar;
 use crate::terminal::moment;
 use crate::terminal::number::counted;
-use crate::walk::{self, Walk};
+use semel_server::sight::walk::{self, Walk};
 
 /// What is to be exported, and where to.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use super::report::Report;
 use crate::opening;
 use crate::terminal::bar::Bar;
 use crate::terminal::out;
-use crate::walk;
+use semel_server::sight::walk;
 
 /// How many records are written at once.
 const BATCH_RECORDS: usize = 256;

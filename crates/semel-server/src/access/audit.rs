@@ -1,14 +1,38 @@
 //! Every action of an operator, written down before it is done.
 
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use semel::clock::{Clock as _, SystemClock};
 use semel::record::StateWord;
-use semel::{Key, Result as Semel};
+use semel::{Error, ErrorKind, Key, Result};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+use super::audit_file::AuditFile;
+use crate::moment::rfc3339;
+
+/// How many lines may wait for the disk at once: more operators than that do not act at the same moment.
+const WAITING_MAX: usize = 64;
+/// How much of a reason is kept.
+const REASON_BYTES_MAX: usize = 4_096;
 
 /// Where actions are written down.
-#[derive(Debug, Default)]
-pub struct Audit;
+pub struct Audit {
+    to: To,
+    clock: SystemClock,
+    places: Semaphore,
+}
+
+enum To {
+    Log,
+    File(Arc<AuditFile>),
+}
 
 /// What an operator does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Takes a run away, or lets a held record run again.
     Release,
@@ -17,8 +41,9 @@ pub enum Action {
 }
 
 /// What became of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Result {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Noted {
     /// It is about to be done.
     Asked,
     /// It was done.
@@ -43,18 +68,154 @@ pub struct Entry<'a> {
     /// Why, in the operator's words.
     pub reason: &'a str,
     /// How far it got.
-    pub result: Result,
+    pub result: Noted,
+}
+
+/// A line as it is written. JSON escapes whatever is in a name or a reason, so that nobody can write a second line.
+#[derive(Serialize)]
+struct Line<'a> {
+    moment: String,
+    caller: &'a str,
+    action: Action,
+    id: String,
+    scope: Vec<&'a str>,
+    operation: &'a str,
+    name: &'a str,
+    seen: &'static str,
+    reason: &'a str,
+    result: Noted,
 }
 
 impl Audit {
     /// To the program's own log only.
     pub fn to_log() -> Self {
-        Self
+        Self::to(To::Log)
+    }
+
+    /// To this file, a line of JSON each; it is made if it is missing, and only ever appended to. It may be moved away at
+    /// any time: the next line is written to a new one.
+    pub fn to_file(path: impl Into<PathBuf>) -> Result<Self> {
+        Ok(Self::to(To::File(Arc::new(AuditFile::open(path.into())?))))
+    }
+
+    fn to(to: To) -> Self {
+        Self { to, clock: SystemClock::new(), places: Semaphore::new(WAITING_MAX) }
     }
 
     /// Writes a line. What cannot be written down must not be done: an error here refuses the action.
-    pub async fn note(&self, entry: Entry<'_>) -> Semel<()> {
-        tracing::info!(?entry, "semel: audit");
-        Ok(())
+    pub async fn note(&self, entry: Entry<'_>) -> Result<()> {
+        let line = self.line(&entry)?;
+        let To::File(file) = &self.to else {
+            tracing::info!(target: "semel::audit", "{line}");
+            return Ok(());
+        };
+        let Ok(_place) = self.places.try_acquire() else {
+            return Err(unavailable("too many lines wait for its disk"));
+        };
+        let file = Arc::clone(file);
+        // Whoever gives up waiting does not stop the line from being written: it was asked, and that is what it says.
+        match tokio::task::spawn_blocking(move || file.append(&line)).await {
+            Ok(written) => written.map_err(|error| unavailable(&error.to_string()).caused_by(error)),
+            Err(error) => Err(unavailable("its writer ended").caused_by(error)),
+        }
+    }
+
+    fn line(&self, entry: &Entry<'_>) -> Result<String> {
+        let line = Line {
+            moment: rfc3339(self.clock.now()),
+            caller: entry.caller,
+            action: entry.action,
+            id: entry.key.id().to_string(),
+            scope: entry.key.scope().collect(),
+            operation: entry.key.operation(),
+            name: entry.key.name(),
+            seen: entry.seen.as_str(),
+            reason: cut(entry.reason),
+            result: entry.result,
+        };
+        serde_json::to_string(&line).map_err(|error| unavailable("a line cannot be made").caused_by(error))
+    }
+}
+
+fn cut(reason: &str) -> &str {
+    reason.get(..reason.floor_char_boundary(REASON_BYTES_MAX)).unwrap_or(reason)
+}
+
+fn unavailable(why: &str) -> Error {
+    let message =
+        format!("the audit log cannot be written: {why}; nothing was done. Mend it, then try again");
+    Error::new(ErrorKind::Unavailable, message)
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self::to_log()
+    }
+}
+
+impl fmt::Debug for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.to {
+            To::Log => f.write_str("Audit(log)"),
+            To::File(file) => write!(f, "Audit({})", file.path().display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn entry<'a>(key: &'a Key, reason: &'a str) -> Entry<'a> {
+        let (seen, result) = (StateWord::Held, Noted::Asked);
+        Entry { caller: "ann", action: Action::Release, key, seen, reason, result }
+    }
+
+    #[tokio::test]
+    async fn each_action_is_one_line_whatever_is_in_its_words() {
+        let folder = tempfile::tempdir().expect("a folder for a test");
+        let path = folder.path().join("audit.jsonl");
+        let audit = Audit::to_file(&path).expect("opens");
+        let key = Key::scoped(["acme", "eu"], "charge", "order \u{2028} 1").expect("is a key");
+        let reason = "it\nhangs\"}\n{\"caller\":\"bob\"";
+        audit.note(entry(&key, reason)).await.expect("is written");
+        audit.note(entry(&key, &"ü".repeat(9_000))).await.expect("is written");
+        let text = std::fs::read_to_string(&path).expect("is there");
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert_eq!(lines[0]["reason"], reason);
+        assert_eq!(lines[0]["scope"], serde_json::json!(["acme", "eu"]));
+        assert_eq!((&lines[0]["action"], &lines[0]["seen"]), (&"release".into(), &"held".into()));
+        assert_eq!(lines[0]["id"], key.id().to_string());
+        assert_eq!(lines[1]["reason"].as_str().map(str::len), Some(REASON_BYTES_MAX));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_moved_away_is_made_again_and_a_torn_line_is_ended() {
+        let folder = tempfile::tempdir().expect("a folder for a test");
+        let path = folder.path().join("audit.jsonl");
+        let (audit, key) = (Audit::to_file(&path).expect("opens"), Key::new("o", "n").expect("is a key"));
+        std::fs::rename(&path, folder.path().join("audit.jsonl.1")).expect("is moved");
+        audit.note(entry(&key, "one")).await.expect("is written");
+        std::fs::write(&path, "{\"moment\":\"20").expect("is torn");
+        audit.note(entry(&key, "two")).await.expect("is written");
+        let text = std::fs::read_to_string(&path).expect("is there");
+        assert!(text.starts_with("{\"moment\":\"20\n{") && text.ends_with("}\n"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_written_down_is_an_error() {
+        let folder = tempfile::tempdir().expect("a folder for a test");
+        assert!(Audit::to_file(folder.path().join("no/such/folder")).is_err());
+        let path = folder.path().join("audit.jsonl");
+        let (audit, key) = (Audit::to_file(&path).expect("opens"), Key::new("o", "n").expect("is a key"));
+        std::fs::remove_file(&path).expect("is removed");
+        std::fs::create_dir(&path).expect("is in the way");
+        let error = audit.note(entry(&key, "why")).await.expect_err("cannot be written");
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("nothing was done"), "{error}");
     }
 }

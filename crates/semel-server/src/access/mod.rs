@@ -1,17 +1,25 @@
 //! Who asks, what they may, how often, and the note of what they did.
 //!
 //! - [`role`](Role): what a role may. [`caller`](Caller): who asks, and how far their scope reaches.
-//! - [`tokens`](Tokens): bearer tokens, kept as digests. [`quota`](Quota): how often a caller may ask.
-//! - [`audit`](Audit): every action of an operator, written down before it is done.
+//! - [`tokens`](Tokens): bearer tokens, kept as digests ([`digest`](TokenDigest)); [`tokens_file`](FromFile): where they are kept.
+//! - [`quota`](Quota): how often a caller may ask. [`asker`](Asker): the caller of a request of the API.
+//! - [`audit`](Audit): every action of an operator, written down before it is done, in [`audit_file`].
 
+mod asker;
 mod audit;
+mod audit_file;
 mod caller;
+mod digest;
 mod quota;
 mod role;
 mod tokens;
+mod tokens_file;
 
-pub use audit::{Action, Audit, Entry, Result as Noted};
+pub use asker::Asker;
+pub use audit::{Action, Audit, Entry, Noted};
 pub use caller::Caller;
+pub use digest::{TokenDigest, new_token};
 pub use quota::Quota;
 pub use role::{Need, Role};
-pub use tokens::Tokens;
+pub use tokens::{Known, Tokens};
+pub use tokens_file::FromFile;

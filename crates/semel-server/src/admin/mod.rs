@@ -1,12 +1,11 @@
-//! Health and metrics of a running process, for those who run it. On a listener of its own, on loopback by default.
+//! The admin side of a process that is something else than a claim server: health, metrics and the dashboard, on a listener of
+//! its own, on loopback by default.
 //!
 //! - `/healthz`: the process is alive. `/readyz`: it can do its work, or why not. `/metrics`: for Prometheus.
-//! - [`health`](Health): what is asked. [`serve`]: the listener. [`recorder`]: where metrics go.
+//! - [`side`]: the listener. [`recorder`]: where metrics go.
 
-mod health;
 mod recorder;
-mod serve;
+mod side;
 
-pub use health::Health;
 pub use recorder::{Scraped, recorder};
-pub use serve::serve;
+pub(crate) use side::Side;

@@ -4,6 +4,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::listen::{Phase, phase};
 
 /// Bounds of the histograms, in seconds: from a replay in memory to a slow upstream.
 const SECONDS: [f64; 16] =
@@ -29,14 +33,13 @@ fn install() -> Option<Scraped> {
 }
 
 impl Scraped {
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.render()
     }
 
-    /// Sums up what was recorded, now and then, for ever.
-    pub(super) async fn sum_up(self) {
-        loop {
-            tokio::time::sleep(SUM_UP_EVERY).await;
+    /// Sums up what was recorded, now and then, for as long as the process serves.
+    pub(crate) async fn sum_up(self, mut phase: watch::Receiver<Phase>) {
+        while timeout(SUM_UP_EVERY, phase::over(&mut phase)).await.is_err() {
             self.0.run_upkeep();
         }
     }

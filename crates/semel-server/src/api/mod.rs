@@ -1,5 +1,6 @@
 //! The claim API: JSON over HTTP, for workers in every language.
 
+pub mod problem;
 mod router;
 
 pub use router::router;

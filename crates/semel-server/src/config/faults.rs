@@ -32,7 +32,7 @@ enum Place {
 }
 
 impl Errors {
-    pub(super) fn whole(name: &str, message: String) -> Self {
+    pub(crate) fn whole(name: &str, message: String) -> Self {
         Self { name: name.to_owned(), faults: vec![Fault { place: Place::Nowhere, message }] }
     }
 

@@ -16,6 +16,7 @@
 //! - [`faults`](Errors): what is wrong, and where. `nearest`: what may have been meant.
 //! - `table`, `value`, `span`, `size`, `words`: how names and values are read.
 //! - `root`, `profile`, `rules`, `route`, `callers`, `jwt`, `store`, `process`: what each part of a file means.
+//! - [`mod@tokens`]: a file of its own, with who may ask.
 //! - `effective`: what it all means, as a file that means the same.
 
 mod callers;
@@ -34,10 +35,12 @@ mod size;
 mod span;
 mod store;
 mod table;
+mod tokens;
 mod value;
 mod words;
 mod written;
 
 pub use faults::{Errors, Fault};
 pub use overrides::{Admin, Named, Overrides};
+pub use tokens::tokens;
 pub use written::Config;

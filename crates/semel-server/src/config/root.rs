@@ -69,6 +69,8 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         upstream_version,
         trusted_proxies,
         admin,
+        admin_tokens: crate::access::Tokens::none(),
+        audit: None,
         access_log: overrides.access_log.or(access_log).unwrap_or_default(),
         bounds,
         timeouts,

@@ -1,5 +1,29 @@
 //! Pages for people on call, rendered here; a little JavaScript only for what is live.
+//!
+//! Keys, scopes, owners, reasons and outcomes are strangers' strings. Every page is made by `maud`, which escapes whatever it is
+//! given; nothing here writes HTML by any other road, and no page holds a script or a style of its own.
+//!
+//! - `router`: which path is answered by what. `assets`: style, script and icon, embedded in the binary.
+//! - `session`: who looks at a page; `posted`: forms, and what proves that they are this server's. `login`: the way in and out.
+//! - `frame`: what all pages share. `answer`: a page as a response, and what stands on it if something went wrong. `flash`: what
+//!   became of an action.
+//! - `overview`, `keys`, `pipelines`: the pages. `chart`, `parts`: what they are made of. `query`: what a page was asked for.
 
+mod answer;
+mod assets;
+mod chart;
+mod flash;
+mod frame;
+mod keys;
+mod login;
+mod overview;
+mod parts;
+mod pipelines;
+mod posted;
+mod query;
 mod router;
+mod session;
 
+pub use answer::not_found;
 pub use router::router;
+pub use session::OverTls;

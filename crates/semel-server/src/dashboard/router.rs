@@ -3,10 +3,22 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::routing::{get, post};
 
+use super::{assets, keys, login, overview, pipelines};
 use crate::served::Served;
 
 /// Every page, and what pages are made of.
 pub fn router() -> Router<Arc<Served>> {
     Router::new()
+        .route("/", get(overview::show))
+        .route("/keys", get(keys::search))
+        .route("/keys/{id}", get(keys::one))
+        .route("/keys/{id}/outcome", get(keys::download))
+        .route("/keys/{id}/release", get(keys::confirm_release).post(keys::release))
+        .route("/keys/{id}/resolve", get(keys::confirm_resolve).post(keys::resolve))
+        .route("/pipelines", get(pipelines::show))
+        .route("/login", get(login::show).post(login::enter))
+        .route("/logout", post(login::leave))
+        .route("/assets/{name}", get(assets::serve))
 }

@@ -7,20 +7,17 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use semel_http::ResponseBody;
 
-use super::client::{BodyError, HandedOver, Visit};
 use super::log::Entry;
 use super::upstream::UpstreamBody;
+use crate::listen::{BodyError, Carried, Visit};
 
 /// An answer as clients get it.
 pub(super) type Answer = http::Response<Answered>;
 
 /// The body of an answer on its way to a client.
 pub(super) struct Answered {
-    body: ResponseBody<UpstreamBody>,
+    body: Carried<ResponseBody<UpstreamBody>>,
     entry: Entry,
-    handed_over: Option<HandedOver>,
-    /// Its connection is not idle before it is over.
-    _visit: Visit,
 }
 
 impl Answered {
@@ -28,8 +25,7 @@ impl Answered {
         if body.is_end_stream() {
             entry.ended();
         }
-        let handed_over = visit.watch_answer();
-        Self { body, entry, handed_over, _visit: visit }
+        Self { body: Carried::new(body, visit), entry }
     }
 }
 
@@ -46,11 +42,6 @@ impl Body for Answered {
             && (frame.is_none() || self.body.is_end_stream())
         {
             self.entry.ended();
-        }
-        match &self.handed_over {
-            Some(answer) if polled.is_ready() => answer.handed_over(),
-            Some(answer) => answer.asked_for_more(),
-            None => {}
         }
         polled
     }

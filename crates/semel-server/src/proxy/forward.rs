@@ -13,14 +13,12 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::client::ClientBody;
-use super::in_flight::InFlight;
 use super::log::Said;
-use super::phase::Phase;
 use super::request::{Forwarded, Target, strip_request, strip_response};
 use super::settings::{ProxySettings, UpstreamVersion};
 use super::tunnel::{Lasting, Wanted};
 use super::upstream::{Failure, Sent, Upstream, UpstreamBody};
+use crate::listen::{ClientBody, InFlight, Phase};
 
 /// When to come back to an upstream that cannot be reached.
 const UNREACHABLE_RETRY: Duration = Duration::from_secs(1);

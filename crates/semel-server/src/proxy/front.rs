@@ -14,13 +14,12 @@ use tower_layer::Layer as _;
 use tower_service::Service as _;
 
 use super::answer::{Answer, Answered};
-use super::client::{ClientBody, Visit};
 use super::forward::Forward;
-use super::in_flight::InFlight;
 use super::log::{Entry, Log};
-use super::request::admit;
+use super::request::strip_trailers;
 use super::tally::Tally;
 use super::upstream::UpstreamBody;
+use crate::listen::{Answers, ClientBody, InFlight, Visit, admit};
 
 /// When to come back to a proxy that has too much to do.
 const OVERLOAD_RETRY: Duration = Duration::from_secs(1);
@@ -92,20 +91,19 @@ impl Front {
     fn chain(&self) -> Arc<Chain> {
         Arc::clone(&self.chain.read().unwrap_or_else(PoisonError::into_inner))
     }
+}
 
-    /// Answers one request.
-    pub(super) async fn answer(
-        self: Arc<Self>,
-        request: Request<Incoming>,
-        visit: Visit,
-    ) -> Result<Answer, Infallible> {
+impl Answers for Front {
+    type Body = Answered;
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, visit: Visit) -> Result<Answer, Infallible> {
         visit.count_request();
         let chain = self.chain();
         let in_flight = self.in_flight.enter();
         let has_room = in_flight.is_some();
         let mut entry = Entry::new(Arc::clone(&self.observed), &request, visit.peer(), in_flight);
         let response = if has_room {
-            let request = request.map(|body| ClientBody::new(body, self.body_idle));
+            let request = request.map(|body| ClientBody::new(body, self.body_idle, strip_trailers));
             chain.answer(request, &visit).await?
         } else {
             chain.refused(overloaded(), &request)

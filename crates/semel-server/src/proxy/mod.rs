@@ -1,23 +1,17 @@
 //! The reverse proxy: the layer in front of a service that is not changed.
 //!
-//! A request's way: [`client`] takes its connection, [`front`] lets it in, the layer of `semel-http` decides on it,
+//! A request's way: [`listen`](crate::listen) takes its connection, [`front`] lets it in, the layer of `semel-http` decides on it,
 //! [`forward`] makes it one of the proxy's own, and [`upstream`] sends it, once. Its answer goes back the same way.
 //!
 //! - [`settings`](ProxySettings): what a proxy may be told. [`proxy`](Proxy): started, reloaded, drained.
-//! - [`client`], [`request`], [`upstream`]: either side, and what becomes of a request's head in between.
-//! - [`front`], [`in_flight`], [`answer`]: what every request goes through. [`log`], [`tally`]: what is noted of it.
+//! - [`request`], [`upstream`]: the other side, and what becomes of a request's head on its way there. [`tls`]: whom it trusts.
+//! - [`front`], [`answer`]: what every request goes through. [`log`], [`tally`]: what is noted of it.
 //! - [`tunnel`]: connections that became something else than HTTP.
-//! - [`phase`], [`idle`], [`wire`], [`tls`], [`open_files`]: the end of it all, waiting, lines, certificates, limits.
 
 mod answer;
-mod client;
 mod forward;
 mod front;
-mod idle;
-mod in_flight;
 mod log;
-mod open_files;
-mod phase;
 #[expect(clippy::module_inception, reason = "a proxy is what this is about")]
 mod proxy;
 mod request;
@@ -26,10 +20,9 @@ mod tally;
 mod tls;
 mod tunnel;
 mod upstream;
-mod wire;
 
-pub use client::{BodyError, ClientBody};
-pub use open_files::raise_open_files;
 pub use proxy::{Drained, Proxy};
-pub use settings::{AccessLog, Bounds, ProxySettings, ServerTls, Timeouts, UpstreamVersion};
+pub use settings::{AccessLog, Bounds, ProxySettings, Timeouts, UpstreamVersion};
 pub use upstream::UpstreamBody;
+
+pub use crate::listen::{BodyError, ClientBody, ServerTls, raise_open_files};

@@ -4,22 +4,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel::{Error, ErrorKind, Result, Semel, Sweeper};
+use semel::{Result, Semel, Sweeper};
 use semel_http::IdempotencyLayer;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::client::{Door, Peers, listen};
 use super::forward::{Forward, Shared};
 use super::front::{Front, Observed};
-use super::in_flight::InFlight;
 use super::log::{Form, Log};
-use super::phase::Phase;
 use super::settings::ProxySettings;
 use super::upstream::Upstream;
-use crate::admin::{self, Health};
-use crate::store::WakeUps;
+use crate::access::Audit;
+use crate::admin::{self, Side};
+use crate::listen::{Door, InFlight, Peers, Phase, listen};
+use crate::serve::Gauges;
+use crate::served::Served;
+use crate::store::{Opened, WakeUps};
 
 /// How often connections to the upstream are looked through.
 const TIDY_EVERY: Duration = Duration::from_secs(1);
@@ -54,8 +54,10 @@ impl Proxy {
         // Before anything else: who listens is known at once, and counters find their recorder.
         let listener = listen(settings.listen)?;
         let admin_listener = settings.admin.map(listen).transpose()?;
-        let scraped = admin_listener.is_some().then(admin::recorder);
-        let opened = settings.store.open().await?;
+        if admin_listener.is_some() {
+            admin::recorder();
+        }
+        let opened = Arc::new(settings.store.open().await?);
         let semel = Semel::builder_shared(opened.store()).build()?;
         let layer = IdempotencyLayer::with_settings(
             semel.clone(),
@@ -75,21 +77,11 @@ impl Proxy {
         let in_flight = Arc::clone(&shared.in_flight);
         let front = Front::new(layer, forward, in_flight, Observed::new(log), settings.timeouts.body_idle);
         let front = Arc::new(front);
-        let peers = Peers::new(bounds.connections_max, bounds.connections_per_peer_max);
-        let (listening, door) = (
-            address_of(&listener)?,
-            Door::new(listener, &settings, Arc::clone(&front), Arc::clone(&peers), watched.clone())?,
-        );
-        let admin = admin_listener.as_ref().map(address_of).transpose()?;
-        if let Some(listener) = admin_listener {
-            let health = Watched {
-                semel: semel.clone(),
-                front: Arc::clone(&front),
-                peers: Arc::clone(&peers),
-                phase: watched,
-            };
-            tokio::spawn(admin::serve(listener, health, scraped.flatten()));
-        }
+        let limits = settings.limits();
+        let door = Door::new(listener, settings.tls.as_ref(), limits, Arc::clone(&front), watched.clone())?;
+        let (listening, peers) = (door.address()?, door.peers());
+        let side = || side(&settings, &semel, &opened, gauges(&front, &peers));
+        let admin = admin_listener.map(|listener| side()?.serve(listener, watched)).transpose()?;
         tokio::spawn(door.run());
         tokio::spawn(tidy(Arc::downgrade(&shared.upstream)));
         let wake_ups = opened.wake_ups(&semel);
@@ -113,7 +105,7 @@ impl Proxy {
         self.listening
     }
 
-    /// Where health and metrics are, if anywhere.
+    /// Where health, metrics and the dashboard are, if anywhere.
     pub fn admin(&self) -> Option<SocketAddr> {
         self.admin
     }
@@ -183,13 +175,6 @@ fn apply_bounds(settings: &mut ProxySettings) {
     settings.http.body_timeout = settings.timeouts.body;
 }
 
-fn address_of(listener: &TcpListener) -> Result<SocketAddr> {
-    let lost = |error| {
-        Error::new(ErrorKind::Unavailable, format!("the listener has no address: {error}; start again"))
-    };
-    listener.local_addr().map_err(lost)
-}
-
 /// Closes idle connections to the upstream that are past their time, for as long as there is a proxy.
 async fn tidy(upstream: std::sync::Weak<Upstream>) {
     loop {
@@ -201,32 +186,23 @@ async fn tidy(upstream: std::sync::Weak<Upstream>) {
     }
 }
 
-/// What those who run the proxy may ask.
-struct Watched {
-    semel: Semel,
-    front: Arc<Front>,
-    peers: Arc<Peers>,
-    phase: watch::Receiver<Phase>,
+/// What those who run the proxy may look at.
+fn side(settings: &ProxySettings, semel: &Semel, store: &Arc<Opened>, gauges: Gauges) -> Result<Side> {
+    let (address, tokens) = (settings.store.to_string(), settings.admin_tokens.clone());
+    let served = Served {
+        audit: settings.audit.clone().map_or_else(|| Ok(Audit::to_log()), Audit::to_file)?,
+        ..Served::new(semel.clone(), Arc::clone(store), address, tokens)
+    };
+    Ok(Side { served: Arc::new(served), gauges })
 }
 
-impl Health for Watched {
-    fn semel(&self) -> &Semel {
-        &self.semel
-    }
-
-    fn is_draining(&self) -> bool {
-        *self.phase.borrow() != Phase::Serving
-    }
-
-    fn measure(&self) {
+fn gauges(front: &Arc<Front>, peers: &Arc<Peers>) -> Gauges {
+    let (front, peers) = (Arc::clone(front), Arc::clone(peers));
+    Gauges::new(move || {
         #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^52 of anything here")]
         let exact = |count: usize| count as f64;
-        metrics::gauge!("semel_http_in_flight").set(exact(self.front.in_flight().count()));
-        metrics::gauge!("semel_http_runs").set(exact(self.front.layer().running()));
-        metrics::gauge!("semel_http_connections").set(exact(self.peers.count()));
-    }
-
-    async fn over(&self) {
-        super::phase::over(&mut self.phase.clone()).await;
-    }
+        metrics::gauge!("semel_http_in_flight").set(exact(front.in_flight().count()));
+        metrics::gauge!("semel_http_runs").set(exact(front.layer().running()));
+        metrics::gauge!("semel_http_connections").set(exact(peers.count()));
+    })
 }

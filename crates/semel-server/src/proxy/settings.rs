@@ -8,6 +8,8 @@ use http::Uri;
 use ipnet::IpNet;
 use semel_http::{Principal, Settings};
 
+use crate::access::Tokens;
+use crate::listen::{Limits, ServerTls};
 use crate::store::Address;
 
 /// Everything that a proxy may be told.
@@ -31,8 +33,12 @@ pub struct ProxySettings {
     pub upstream_version: UpstreamVersion,
     /// Proxies in front of this one: what they say in `X-Forwarded-…` is passed on, and what others say is replaced.
     pub trusted_proxies: Vec<IpNet>,
-    /// Where health and metrics are; `None` for nowhere.
+    /// Where health, metrics and the dashboard are; `None` for nowhere.
     pub admin: Option<SocketAddr>,
+    /// Who may look at the dashboard there, and act; with none, everybody on this machine may.
+    pub admin_tokens: Tokens,
+    /// Where operators' actions are written down; `None` for the program's own log.
+    pub audit: Option<PathBuf>,
     /// What is written of each request.
     pub access_log: AccessLog,
     /// How many of everything.
@@ -41,13 +47,20 @@ pub struct ProxySettings {
     pub timeouts: Timeouts,
 }
 
-/// A certificate and its key, as PEM files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerTls {
-    /// The chain, leaf first.
-    pub certificate: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
+impl ProxySettings {
+    /// What of it goes for connections of clients.
+    pub(super) fn limits(&self) -> Limits {
+        let (bounds, timeouts) = (&self.bounds, &self.timeouts);
+        Limits {
+            connections_max: bounds.connections_max,
+            connections_per_peer_max: bounds.connections_per_peer_max,
+            head_bytes_max: bounds.head_bytes_max,
+            streams_max: bounds.streams_max,
+            handshake: timeouts.handshake,
+            head: timeouts.head,
+            body_idle: timeouts.body_idle,
+        }
+    }
 }
 
 /// Which version of HTTP the upstream speaks.

@@ -15,10 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, copy_bidirectional};
 use tokio::sync::watch;
 
-use super::client::{Line, Visit};
-use super::in_flight::OneInFlight;
-use super::phase::{self, Phase};
-use super::wire::Wire;
+use crate::listen::{Line, OneInFlight, Phase, Visit, Wire, phase};
 
 /// What a client wants its connection to become.
 pub(super) struct Wanted {

@@ -5,7 +5,8 @@ use crate::proxied::{settings, start};
 use crate::service::Service;
 
 async fn get(address: std::net::SocketAddr, path: &str) -> (u16, String) {
-    let answer = Client::connect(address).await.ask(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+    let answer =
+        Client::connect(address).await.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
     (answer.status, answer.text().to_owned())
 }
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use semel_http::{Principal, Settings};
+use semel_server::access::Tokens;
 use semel_server::proxy::{AccessLog, Bounds, Proxy, ProxySettings, Timeouts, UpstreamVersion};
 use semel_server::store::Address;
 
@@ -19,6 +20,8 @@ pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
         upstream_version: UpstreamVersion::Http1,
         trusted_proxies: Vec::new(),
         admin: None,
+        admin_tokens: Tokens::none(),
+        audit: None,
         access_log: AccessLog::Off,
         bounds: Bounds::default(),
         timeouts: Timeouts::default(),

@@ -9,8 +9,8 @@ use semel::RecordId;
 use semel_http::{Code, Decided};
 use tokio::time::Instant;
 
+use crate::listen::OneInFlight;
 use crate::proxy::front::Observed;
-use crate::proxy::in_flight::OneInFlight;
 
 /// What the proxy itself knows of an answer: an extension of it.
 #[derive(Clone, Copy, Debug, Default)]

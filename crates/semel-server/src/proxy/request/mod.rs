@@ -1,6 +1,5 @@
 //! What becomes of a request's head between a client and the upstream.
 //!
-//! - [`admission`]: what is let in at all, in one form whatever the version of HTTP.
 //! - [`hop_by_hop`]: headers that are between two neighbours only.
 //! - [`forwarded`]: what the upstream is told of the client.
 //! - [`target`]: where it goes.
@@ -10,12 +9,10 @@
 //! wrote, and replace whatever anybody else did. `Via` is not written, as with most gateways: it would tell outsiders
 //! what runs here and help nobody.
 
-mod admission;
 mod forwarded;
 mod hop_by_hop;
 mod target;
 
-pub(super) use admission::admit;
 pub(super) use forwarded::Forwarded;
 pub(super) use hop_by_hop::{strip_request, strip_response, strip_trailers};
 pub(super) use target::Target;

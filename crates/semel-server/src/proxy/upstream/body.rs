@@ -12,8 +12,7 @@ use semel_http::ResponseBody;
 
 use super::link::Link;
 use super::pool::Pool;
-use crate::proxy::client::BodyError;
-use crate::proxy::idle::Idle;
+use crate::listen::{BodyError, Idle};
 
 /// The body of the upstream's answer.
 pub struct UpstreamBody {

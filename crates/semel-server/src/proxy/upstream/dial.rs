@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::{TlsConnector, TlsStream};
 
-use crate::proxy::wire::Wire;
+use crate::listen::Wire;
 
 /// Where the upstream is, and how it is secured.
 pub(super) struct Dial {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use semel_http::RequestBody;
 
-use crate::proxy::client::ClientBody;
+use crate::listen::ClientBody;
 
 /// The body of a request that is sent to the upstream.
 pub(in crate::proxy) type Sent = Outgoing<RequestBody<ClientBody>>;

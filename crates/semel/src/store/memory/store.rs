@@ -22,6 +22,8 @@ const ROOM_AT_BOUND: usize = 8;
 const LOOKS_AT_BOUND: usize = 32;
 /// How often a claim at the bound tries to make room before it is refused.
 const TRIES_AT_BOUND: usize = 4;
+/// How many records a page of a walk looks at, however few of them are wanted: whoever asked is waited for meanwhile.
+const LOOKED_AT_MAX: usize = 4_096;
 
 /// The store inside a process. What it holds is gone when the process is; until then it keeps every promise.
 ///
@@ -272,13 +274,15 @@ impl MemoryStore {
     fn scan_now(&self, scan: &Scan) -> Result<Page> {
         let mut page = Page::default();
         let first = scan.after.as_ref().map_or(0, shard_of);
+        let (mut last, mut looks_left) = (scan.after, LOOKED_AT_MAX.max(scan.limit));
         for index in first..SHARDS {
             let ids = self.shard(index).map(|shard| shard.ids_after(scan.after)).unwrap_or_default();
             for id in ids {
-                if page.records.len() >= scan.limit {
-                    page.next = page.records.last().map(|record| record.key.id()).or(scan.after);
+                if page.records.len() >= scan.limit || looks_left == 0 {
+                    page.next = last;
                     return Ok(page);
                 }
+                (last, looks_left) = (Some(id), looks_left.saturating_sub(1));
                 // The lock is taken for each record anew: a walk must not hold up claims.
                 if let Some(record) = self.load_one(&id)?
                     && scan.filter.matches(&record)

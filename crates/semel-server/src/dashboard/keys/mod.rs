@@ -1,0 +1,20 @@
+//! Keys: to find one, to look at its life, to settle it.
+//!
+//! - `wanted`: what was searched for. `search`: a page of what was found.
+//! - `found`: one record, if this visitor may see it. `one`: its page. `life`: its timeline. `content`: what is in its outcome.
+//! - `confirm`: says what an action means, and asks. `settle`: does it.
+
+mod confirm;
+mod content;
+mod found;
+mod life;
+mod one;
+mod search;
+mod settle;
+mod wanted;
+
+pub(super) use confirm::{confirm_release, confirm_resolve};
+pub(super) use content::download;
+pub(super) use one::one;
+pub(super) use search::search;
+pub(super) use settle::{release, resolve};

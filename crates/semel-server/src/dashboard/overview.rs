@@ -1,0 +1,224 @@
+//! What runs, what is stuck, and how the store is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use semel::RecordId;
+use semel::clock::Timestamp;
+use semel::record::{Record, State as RecordState};
+use tokio::time::{Instant, timeout};
+
+use super::answer::{Refused, shown};
+use super::chart::Chart;
+use super::frame::{Frame, Tab};
+use super::parts::{ago, key_link, labelled, nothing, relative, state};
+use super::session::Visitor;
+use crate::access::Need;
+use crate::served::Served;
+use crate::shown::number::{counted, grouped};
+use crate::shown::{record, span};
+use crate::sight::Counted;
+
+/// How long the store may take to say how it is.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a page waits for the first count of a server that has just started.
+const FIRST_COUNT: Duration = Duration::from_millis(500);
+/// How many of the oldest are shown.
+const OLDEST_SHOWN: usize = 10;
+
+const CHARTS: [Chart; 6] = [
+    Chart { word: "run", meaning: "may do the work", count: |stats| stats.run },
+    Chart { word: "replay", meaning: "got the stored outcome", count: |stats| stats.replay },
+    Chart { word: "busy", meaning: "another one runs", count: |stats| stats.busy },
+    Chart { word: "mismatch", meaning: "same key, other request", count: |stats| stats.mismatch },
+    Chart { word: "held", meaning: "somebody must decide", count: |stats| stats.held },
+    Chart { word: "lost", meaning: "another took over", count: |stats| stats.lost },
+];
+
+/// How the store is.
+struct Probe {
+    now: Option<Timestamp>,
+    took: Duration,
+    trouble: Option<String>,
+}
+
+pub(super) async fn show(State(served): State<Arc<Served>>, visitor: Visitor) -> Result<Response, Refused> {
+    visitor.need(Need::List)?;
+    let probe = probe(&served).await;
+    let counted = first_count(&served, &visitor).await;
+    let now = probe.now.or(counted.as_of).unwrap_or_default();
+    let content = html! {
+        div.head { h1 { "Overview" } p.live-status #live-status hidden { } }
+        noscript { p.hint { "Without JavaScript, this page shows how things were when it was loaded. Reload it for newer numbers." } }
+        (counts(&counted, &served, now))
+        (rates(&served, &visitor))
+        div.halves {
+            (oldest("Held", "held", "Nobody runs these before somebody decides.", &counted.oldest_held, counted.held, now))
+            (oldest("Running", "running", "Oldest first.", &counted.oldest_running, counted.running, now))
+        }
+        (feed())
+        (store(&served, &probe))
+    };
+    Ok(shown(&visitor, &Frame { title: "Overview", tab: Tab::Overview }, &content))
+}
+
+async fn probe(served: &Served) -> Probe {
+    let started_at = Instant::now();
+    // Nobody's id: that there is no such record is an answer, too.
+    let asked = timeout(PROBE_TIMEOUT, served.store.load(vec![RecordId::from_bytes([0; 32])])).await;
+    let took = started_at.elapsed();
+    match asked {
+        Ok(Ok(answer)) => Probe { now: Some(answer.now), took, trouble: None },
+        Ok(Err(error)) => Probe { now: None, took, trouble: Some(error.to_string()) },
+        Err(_) => Probe { now: None, took, trouble: Some(format!("no answer within {}", span::shown(PROBE_TIMEOUT))) },
+    }
+}
+
+async fn first_count(served: &Served, visitor: &Visitor) -> Arc<Counted> {
+    let mut walks = served.census.walks();
+    let counted = served.census.latest(visitor.caller.scope());
+    if counted.as_of.is_some() {
+        return counted;
+    }
+    // Whatever comes of it: the page says what it knows.
+    let _ = timeout(FIRST_COUNT, walks.changed()).await;
+    served.census.latest(visitor.caller.scope())
+}
+
+fn counts(counted: &Counted, served: &Served, now: Timestamp) -> Markup {
+    let tiles = [
+        ("held", counted.held, "/keys?state=held", "wait for a person"),
+        ("running", counted.running, "/keys?state=running", "hold a permit"),
+        ("lapsed", counted.lapsed, "/keys?state=running", "of them, nobody renews"),
+        ("done", counted.done, "/keys?state=done", "have an outcome"),
+        ("released", counted.released, "/keys?state=released", "run at the next claim"),
+    ];
+    html! {
+        section aria-labelledby="counts-title" {
+            h2.sr #counts-title { "Records by state" }
+            div #counts data-live {
+                ul.tiles {
+                    @for (word, count, address, meaning) in tiles {
+                        li class={ "tile " (word) @if count == 0 { " none" } } {
+                            a href=(address) {
+                                (labelled(word, word))
+                                strong data-test={ (word) "-count" } { (grouped(count)) }
+                                span.meaning { (meaning) }
+                            }
+                        }
+                    }
+                }
+                p.as-of { (as_of(counted, served, now)) }
+            }
+            p.sr #counts-said aria-live="polite" data-live { (counted.running) " running, " (counted.held) " held" }
+        }
+    }
+}
+
+fn as_of(counted: &Counted, served: &Served, now: Timestamp) -> Markup {
+    html! {
+        @match counted.as_of {
+            Some(at) => { (crate::shown::number::counted(counted.records(), "record")) ", counted " (ago(at, now)) " in " (span::shown(counted.took)) "." }
+            None => { "Nothing is counted yet: the first walk through the store is under way." }
+        }
+        @if let Some(trouble) = served.census.trouble() {
+            " " strong.wrong { "The last walk came to no end: " } (trouble)
+        }
+    }
+}
+
+fn rates(served: &Served, visitor: &Visitor) -> Markup {
+    let samples = served.rates.samples();
+    html! {
+        section aria-labelledby="rates-title" {
+            div.head { h2 #rates-title { "Decisions a second" } p.muted { "the last 15 minutes of this server" } }
+            @if visitor.caller.scope().is_empty() {
+                div.charts #rates data-live {
+                    @for chart in &CHARTS { (chart.draw(&samples)) }
+                }
+            } @else {
+                (nothing("Rates are counted for the whole server, and your token reaches one scope: they are not shown."))
+            }
+        }
+    }
+}
+
+fn oldest(title: &str, word: &str, meaning: &str, records: &[Record], all: u64, now: Timestamp) -> Markup {
+    let (id, more) = (format!("oldest-{word}"), all.saturating_sub(OLDEST_SHOWN as u64));
+    html! {
+        section.card aria-labelledby={ (id) "-title" } {
+            div.head { h2 id={ (id) "-title" } { (title) " now" } p.muted { (meaning) } }
+            div id=(id) data-live {
+                @if records.is_empty() {
+                    (nothing(if word == "held" { "Nothing is held. Nobody has to decide anything." } else { "Nothing runs." }))
+                } @else {
+                    ol.oldest {
+                        @for record in records.iter().take(OLDEST_SHOWN) { (row(record, now)) }
+                    }
+                }
+                @if more > 0 { p.more { a href={ "/keys?state=" (word) } { "All " (counted(all, "key")) } } }
+            }
+        }
+    }
+}
+
+fn row(found: &Record, now: Timestamp) -> Markup {
+    let since = span::shown(now.since(record::since(found)));
+    html! {
+        li data-test="key-row" {
+            div.what { (key_link(&found.key)) }
+            div.how {
+                (state(found, now))
+                span.since { "for " time datetime=(crate::moment::rfc3339(record::since(found))) { (since) } }
+                span.why { bdi { (record::who_or_why(found)) } }
+                @if let RecordState::Running(running) = &found.state {
+                    span.muted { "lease " (if running.lease_is_good(now) { "until" } else { "lapsed" }) " " (relative(running.lease_until(), now)) }
+                }
+                @if found.attempt > 1 { span.muted { "attempt " (found.attempt) } }
+            }
+        }
+    }
+}
+
+/// Filled by the script alone: without it, nobody sees it.
+fn feed() -> Markup {
+    html! {
+        section.card #feed-box hidden aria-labelledby="feed-title" {
+            div.head { h2 #feed-title { "As it happens" } p.muted { "decisions of this server" } }
+            ol.feed #feed {}
+            p.nothing #feed-empty { "No decision since this page was loaded." }
+        }
+    }
+}
+
+fn store(served: &Served, probe: &Probe) -> Markup {
+    html! {
+        section.card aria-labelledby="store-title" {
+            h2 #store-title { "Store" }
+            div #store data-live {
+                dl.facts {
+                    div { dt { "Address" } dd { code { bdi { (served.store_address) } } } }
+                    div {
+                        dt { "Health" }
+                        dd {
+                            @match &probe.trouble {
+                                None => { span.state.done { (super::parts::labelled("done", "answers")) } " " span.muted { "in " (millis(probe.took)) } }
+                                Some(trouble) => { strong.wrong { "does not answer: " } (trouble) }
+                            }
+                        }
+                    }
+                    div { dt { "What was acknowledged survives" } dd { (served.store.survives()) } }
+                }
+            }
+        }
+    }
+}
+
+/// Short spans to a tenth of a millisecond: a store in memory takes no longer.
+fn millis(span: Duration) -> String {
+    let tenths = span.as_micros() / 100;
+    format!("{}.{} ms", tenths / 10, tenths % 10)
+}

@@ -1,0 +1,82 @@
+//! What pages are made of.
+
+use maud::{Markup, html};
+use semel::Key;
+use semel::clock::Timestamp;
+use semel::record::{Record, State};
+
+use crate::moment::{date, rfc3339, time};
+use crate::shown::{scope, span};
+
+/// The shapes that go with the words for states: nobody has to tell them by their colour.
+const RUNNING: &str = "M3.2 1.8 10.2 6l-7 4.2z";
+const LAPSED: &str = "M6 1.2 11.2 10.5H.8zM6 4.6v2.6M6 8.7v.4";
+const DONE: &str = "M1.8 6.6 4.7 9.4l5.5-6.6";
+const RELEASED: &str = "M9.9 4.4A4.2 4.2 0 1 0 10.2 6.6M10.3 1.6v3h-3";
+const HELD: &str = "M3.9 2v8M8.1 2v8";
+
+/// The state of a record, by word, shape and colour.
+pub(super) fn state(record: &Record, now: Timestamp) -> Markup {
+    let (class, word, shape) = match &record.state {
+        State::Running(running) if running.lease_is_good(now) => ("state running", "running", RUNNING),
+        State::Running(_) => ("state lapsed", "running, lapsed", LAPSED),
+        State::Done(_) => ("state done", "done", DONE),
+        State::Released(_) => ("state released", "released", RELEASED),
+        State::Held(_) => ("state held", "held", HELD),
+    };
+    html! { span class=(class) data-test="key-state" { (sign(shape)) (word) } }
+}
+
+/// A word with the shape of a state.
+pub(super) fn labelled(word: &str, label: &str) -> Markup {
+    let shape = match word {
+        "running" => RUNNING,
+        "lapsed" => LAPSED,
+        "done" => DONE,
+        "released" => RELEASED,
+        _ => HELD,
+    };
+    html! { span class={ "state " (word) } { (sign(shape)) (label) } }
+}
+
+fn sign(shape: &str) -> Markup {
+    html! {
+        svg.sign viewBox="0 0 12 12" width="12" height="12" aria-hidden="true" {
+            path d=(shape) {}
+        }
+    }
+}
+
+/// A moment, and how far away it is.
+pub(super) fn moment(at: Timestamp, now: Timestamp) -> Markup {
+    html! {
+        time datetime=(rfc3339(at)) { (date(at)) " " (time(at)) }
+        " " span.muted { (relative(at, now)) }
+    }
+}
+
+/// How far away a moment is; when it is, for whoever points at it.
+pub(super) fn ago(at: Timestamp, now: Timestamp) -> Markup {
+    html! { time datetime=(rfc3339(at)) title={ (date(at)) " " (time(at)) " UTC" } { (relative(at, now)) } }
+}
+
+/// `3m 12s ago` or `in 3m 12s`.
+pub(super) fn relative(at: Timestamp, now: Timestamp) -> String {
+    if at > now { format!("in {}", span::shown(at.since(now))) } else { format!("{} ago", span::shown(now.since(at))) }
+}
+
+/// A key as a link to its page: what it is called, and where it belongs.
+pub(super) fn key_link(key: &Key) -> Markup {
+    html! {
+        a.key href={ "/keys/" (key.id()) } { bdi { (key.name()) } }
+        span.of {
+            @if key.scope().next().is_some() { bdi.scope { (scope::shown(key.scope())) } " " }
+            bdi { (key.operation()) }
+        }
+    }
+}
+
+/// Something that is not there, with what to do about it.
+pub(super) fn nothing(text: &str) -> Markup {
+    html! { p.nothing { (text) } }
+}

@@ -1,0 +1,124 @@
+//! How far pipelines have read their streams, and what they put aside.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use semel::clock::Timestamp;
+use semel_stream::StreamOffset;
+
+use super::answer::{Refused, shown};
+use super::frame::{Frame, Tab};
+use super::parts::{ago, labelled, nothing};
+use super::query::address;
+use super::session::Visitor;
+use crate::access::Need;
+use crate::served::Served;
+use crate::shown::number::{counted, grouped};
+use crate::shown::{scope, span};
+use crate::sight::walk;
+use crate::sight::{PipelineCounted, PutAside};
+
+pub(super) async fn show(State(served): State<Arc<Served>>, visitor: Visitor) -> Result<Response, Refused> {
+    visitor.need(Need::List)?;
+    let found = served.census.latest(visitor.caller.scope());
+    // A store that does not answer leaves the last count, as of when it was made.
+    let now = match walk::now(&**served.store).await {
+        Ok(now) => now,
+        Err(_) => found.as_of.unwrap_or_default(),
+    };
+    let content = html! {
+        div.head { h1 { "Pipelines" } p.live-status #live-status hidden {} }
+        div #pipelines data-live {
+            @match found.as_of {
+                None => { (nothing("Nothing is counted yet: the first walk through the store is under way.")) }
+                Some(at) => {
+                    p.as-of { "Counted " (ago(at, now)) " in " (span::shown(found.took)) ". How far a stream is ahead of its offset is known to its \
+                        consumer alone, which tells it in " code { "semel_stream_lag" } "." }
+                    @for (scope, pipeline) in found.pipelines.iter() { (one(scope, pipeline, now)) }
+                    @if found.pipelines.iter().next().is_none() {
+                        (nothing("No pipeline has read anything within your scope. semel consume starts one."))
+                    }
+                    @if found.pipelines.has_more { (nothing("There are more pipelines than are told apart here: semel offsets lists them all.")) }
+                }
+            }
+        }
+    };
+    Ok(shown(&visitor, &Frame { title: "Pipelines", tab: Tab::Pipelines }, &content))
+}
+
+fn one(path: &[Box<str>], pipeline: &PipelineCounted, now: Timestamp) -> Markup {
+    let (name, tenant) = path.split_last().map_or(("", path), |(name, tenant)| (&**name, tenant));
+    let (tenant, whole) = (joined(tenant), joined(path));
+    let numbers = &pipeline.statistics;
+    let events = |state| address("/keys", [("scope", whole.as_str()), ("operation", "receipt"), ("state", state)]);
+    html! {
+        section.card.pipeline {
+            div.head {
+                h2 { @if !tenant.is_empty() { span.of { bdi { (tenant) } " / " } } bdi { (name) } }
+                p.muted { (counted(numbers.duplicates, "delivery")) " passed over" }
+            }
+            ul.counts {
+                li { a href=(events("done")) { (labelled("done", "processed")) strong { (grouped(numbers.receipts)) } } }
+                li { a href=(events("running")) { (labelled("running", "running")) strong { (grouped(numbers.running)) } } }
+                li { a href=(events("released")) { (labelled("released", "to be tried again")) strong { (grouped(numbers.released)) } } }
+                li { a href=(events("held")) { (labelled("held", "held")) strong { (grouped(numbers.held)) } } }
+                li class=[(numbers.dead_letters > 0).then_some("wrong")] { span { (labelled("lapsed", "dead letters")) strong { (grouped(numbers.dead_letters)) } } }
+            }
+            (offsets(&numbers.offsets, now))
+            @if !pipeline.dead_letters.is_empty() { (put_aside(&pipeline.dead_letters, numbers.dead_letters, now)) }
+        }
+    }
+}
+
+fn joined(parts: &[Box<str>]) -> String {
+    scope::shown(parts.iter().map(|part| &**part))
+}
+
+fn offsets(offsets: &[StreamOffset], now: Timestamp) -> Markup {
+    if offsets.is_empty() {
+        return nothing("It has committed no offset.");
+    }
+    html! {
+        div.table-box tabindex="0" role="region" aria-label="Offsets" {
+            table.cards {
+                thead {
+                    tr {
+                        th scope="col" { "Stream" }
+                        th.number scope="col" { "Offset" }
+                        th scope="col" { "Last event" }
+                        th.number scope="col" { "Epoch" }
+                        th.number scope="col" { "Moved" }
+                    }
+                }
+                tbody {
+                    @for stream in offsets {
+                        tr {
+                            th scope="row" { bdi { (stream.stream) } }
+                            td.number data-label="Offset" { (stream.offset.position.map_or_else(|| "start".to_owned(), |at| at.to_string())) }
+                            td.why data-label="Last event" { bdi { (stream.offset.last_event.as_deref().unwrap_or("–")) } }
+                            td.number data-label="Epoch" { @if stream.offset.epoch == 0 { "shared" } @else { (stream.offset.epoch) } }
+                            td.number data-label="Moved" { (ago(stream.at, now)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn put_aside(letters: &[PutAside], all: u64, now: Timestamp) -> Markup {
+    html! {
+        h3 { "Dead letters" @if all > letters.len() as u64 { span.muted { ", the newest " (letters.len()) " of " (grouped(all)) } } }
+        ul.letters {
+            @for letter in letters {
+                li {
+                    a.key href={ "/keys/" (letter.id) } { bdi { (letter.event) } }
+                    span.muted { "after " (counted(u64::from(letter.attempts), "attempt")) ", " (ago(letter.at, now)) }
+                    @if let Some(error) = &letter.error { p.said { bdi { (error) } } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Who may ask from where: what every request must pass before it is answered.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, HeaderName, Method};
+
+use super::app::Shown;
+use super::security;
+use crate::api::problem::{Code, Problem};
+use crate::served::Served;
+
+static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// What is checked.
+pub(super) struct Guard {
+    served: Arc<Served>,
+    shown: Shown,
+}
+
+impl Guard {
+    pub(super) fn new(served: Arc<Served>, shown: Shown) -> Self {
+        Self { served, shown }
+    }
+
+    fn judge(&self, request: &Request) -> Result<(), Problem> {
+        let path = request.uri().path();
+        // Whoever probes a process knows it by any name, and learns nothing but whether it lives.
+        let is_probe = path == "/healthz" || path == "/readyz";
+        let is_open = self.shown == Shown::HealthOnly || !self.served.tokens.is_empty();
+        if !is_probe && !is_open && !is_this_machine(request.headers()) {
+            return Err(misdirected());
+        }
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+        if !reads && is_cross_site(request.headers()) {
+            return Err(Problem::forbidden(
+                "a page of another site sent this; ask from a program, or from the dashboard's own pages",
+            ));
+        }
+        if !reads && self.shown == Shown::ReadSide && path.starts_with("/v1") {
+            return Err(Problem::not_found("keys are not claimed here; `semel serve` takes claims"));
+        }
+        Ok(())
+    }
+}
+
+/// Lets a request in or refuses it, and tells browsers what they may do with the answer.
+pub(super) async fn guarded(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let mut response = match guard.judge(&request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    security::tell(response.headers_mut());
+    response
+}
+
+/// Without tokens, whoever reaches the server may do everything, and a browser on this machine can be sent here by any
+/// page under a name of that page's own (DNS rebinding). Such a request names the page's host.
+fn is_this_machine(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let Some((host, _)) = host.to_str().ok().and_then(split_port) else { return false };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+fn misdirected() -> Problem {
+    Problem::new(
+        Code::Misdirected,
+        "without tokens, this server answers only as localhost, 127.0.0.1 and [::1]; ask under one of these, or give it tokens",
+    )
+}
+
+/// Whether a browser says that another site's page sent this.
+fn is_cross_site(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all(&SEC_FETCH_SITE).iter();
+    if sites.any(|site| !matches!(site.as_bytes(), b"same-origin" | b"none")) {
+        return true;
+    }
+    let mut origins = headers.get_all(ORIGIN).iter().peekable();
+    if origins.peek().is_none() {
+        return false;
+    }
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    !origins.all(|origin| origin.to_str().is_ok_and(|origin| is_origin_of(origin, host)))
+}
+
+/// Whether this origin is the host that was asked. The scheme may be another where something before this server
+/// speaks TLS, so only its usual port is taken from it.
+fn is_origin_of(origin: &str, host: &str) -> bool {
+    let (scheme, authority) = origin.split_once("://").unwrap_or(("", origin));
+    let usual = match scheme {
+        "http" => "80",
+        "https" => "443",
+        _ => return false,
+    };
+    let (Some((name, port)), Some((host, asked))) = (split_port(authority), split_port(host)) else {
+        return false;
+    };
+    name.eq_ignore_ascii_case(host) && port.unwrap_or(usual) == asked.unwrap_or(usual)
+}
+
+/// A host and its port; `None` for what is neither.
+fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
+    let port_at = match authority.strip_prefix('[') {
+        Some(rest) => rest.find(']')?.checked_add(2)?,
+        None => authority.find(':').unwrap_or(authority.len()),
+    };
+    let (host, port) = authority.split_at_checked(port_at)?;
+    match port.strip_prefix(':') {
+        _ if host.is_empty() => None,
+        None if port.is_empty() => Some((host, None)),
+        Some(port) if port.parse::<u16>().is_ok() => Some((host, Some(port))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(named: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in named {
+            headers.append(*name, http::HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_this_machine() {
+        for host in [
+            "localhost",
+            "LOCALHOST:4747",
+            "127.0.0.1",
+            "127.0.0.1:4747",
+            "127.8.9.1:1",
+            "[::1]",
+            "[::1]:4747",
+        ] {
+            let headers = headers(&[("host", Box::leak(host.to_owned().into_boxed_str()))]);
+            assert!(is_this_machine(&headers), "{host}");
+        }
+        for host in [
+            "",
+            ":4747",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost:",
+            "localhost:x",
+            "0.0.0.0",
+            "10.0.0.1",
+            "[::1",
+            "[::1]x",
+            "[::2]:1",
+            "2130706433",
+            "localhost@evil.example",
+        ] {
+            let headers = headers(&[("host", Box::leak(host.to_owned().into_boxed_str()))]);
+            assert!(!is_this_machine(&headers), "{host}");
+        }
+        assert!(!is_this_machine(&headers(&[])));
+        assert!(!is_this_machine(&headers(&[("host", "localhost"), ("host", "evil.example")])));
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_told_from_the_own_and_from_a_program() {
+        let host = ("host", "localhost:4747");
+        for own in [
+            &[host][..],
+            &[host, ("sec-fetch-site", "same-origin")],
+            &[host, ("origin", "http://localhost:4747")],
+            &[("host", "semel.example"), ("origin", "https://semel.example")],
+            &[("host", "semel.example:443"), ("origin", "https://Semel.example")],
+        ] {
+            assert!(!is_cross_site(&headers(own)), "{own:?}");
+        }
+        for foreign in [
+            &[host, ("sec-fetch-site", "cross-site")][..],
+            &[host, ("sec-fetch-site", "same-site")],
+            &[host, ("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")],
+            &[host, ("origin", "null")],
+            &[host, ("origin", "http://localhost:4748")],
+            &[host, ("origin", "http://localhost")],
+            &[host, ("origin", "http://localhost:4747.evil.example")],
+            &[host, ("sec-fetch-site", "same-origin"), ("origin", "http://evil.example")],
+            &[("origin", "http://localhost:4747")],
+        ] {
+            assert!(is_cross_site(&headers(foreign)), "{foreign:?}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The claim server: the API and the dashboard on one port.
+//!
+//! ```
+//! use semel_server::serve::{Server, ServerSettings};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> semel::Result<()> {
+//! let server = Server::start(ServerSettings::in_memory()).await?;
+//! println!("http://{} survives {}", server.listening(), server.survives());
+//! let drained = server.drain().await;
+//! # assert_eq!(drained.cut_off, 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`settings`](ServerSettings): what a server may be told. [`server`](Server): started, drained.
+//! - [`hall`]: what every request goes through. [`guard`]: who may ask from where; [`security`]: what browsers are told.
+//! - [`app()`]: which path is answered by what. [`health`]: how the process is, and its metrics.
+//! - [`waits`](Waits): requests that wait for something, and the end of all waiting.
+
+mod app;
+mod guard;
+mod hall;
+mod health;
+mod security;
+mod server;
+mod settings;
+mod waits;
+
+pub use app::app;
+pub(crate) use app::{Shown, shown};
+pub(crate) use hall::Hall;
+pub(crate) use health::Gauges;
+pub use server::{Drained, Server};
+pub use settings::{Bounds, ServerSettings, Timeouts};
+pub use waits::{Waiting, Waits};

@@ -1,0 +1,137 @@
+//! A running server: started, drained.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel::{Error, ErrorKind, Result, Semel, Sweeper};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::app::{Shown, shown};
+use super::hall::Hall;
+use super::health::Gauges;
+use super::settings::ServerSettings;
+use super::waits::Waits;
+use crate::access::{Audit, Tokens};
+use crate::admin;
+use crate::listen::{Door, InFlight, Peers, Phase, listen};
+use crate::served::Served;
+use crate::store::WakeUps;
+
+/// A running server. It ends when it is dropped; [`drain`](Self::drain) ends it well.
+pub struct Server {
+    listening: SocketAddr,
+    served: Arc<Served>,
+    in_flight: Arc<InFlight>,
+    peers: Arc<Peers>,
+    phase: watch::Sender<Phase>,
+    sweeper: Sweeper,
+    drain_timeout: Duration,
+    _wake_ups: Option<WakeUps>,
+}
+
+/// How a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// Requests that were in flight, and came to their end.
+    pub finished: usize,
+    /// Those that were still in flight when the time was up.
+    pub cut_off: usize,
+}
+
+impl Server {
+    /// Opens the store, and serves from now on. Without tokens, only on an address that nobody but this machine reaches.
+    pub async fn start(settings: ServerSettings) -> Result<Self> {
+        only_for_this_machine(&settings)?;
+        // Before anything else: who listens is known at once, and counters find their recorder.
+        let listener = listen(settings.listen)?;
+        let scraped = admin::recorder();
+        let opened = Arc::new(settings.store.open().await?);
+        let semel = Semel::builder_shared(opened.store()).build()?;
+        let wake_ups = opened.wake_ups(&semel);
+        let served = Arc::new(Served {
+            audit: settings.audit.clone().map_or_else(|| Ok(Audit::to_log()), Audit::to_file)?,
+            waits: Waits::new(settings.bounds.waiting_max),
+            ..Served::new(semel.clone(), opened, settings.store.to_string(), settings.tokens.clone())
+        });
+        let (phase, watched) = watch::channel(Phase::Serving);
+        let in_flight = InFlight::new(settings.bounds.in_flight_max);
+        let gauges = gauges(&in_flight);
+        let hall = Hall {
+            app: shown(Arc::clone(&served), gauges, Shown::Everything),
+            served: Arc::clone(&served),
+            in_flight: Arc::clone(&in_flight),
+            body_idle: settings.timeouts.body_idle,
+            body: settings.timeouts.body,
+            join_trace: settings.join_trace,
+        };
+        let door =
+            Door::new(listener, settings.tls.as_ref(), settings.limits(), Arc::new(hall), watched.clone())?;
+        let (listening, peers) = (door.address()?, door.peers());
+        tokio::spawn(door.run());
+        if let Some(scraped) = scraped {
+            tokio::spawn(scraped.sum_up(watched));
+        }
+        let (sweeper, drain_timeout) = (semel.sweeper().start(), settings.timeouts.drain);
+        Ok(Self { listening, served, in_flight, peers, phase, sweeper, drain_timeout, _wake_ups: wake_ups })
+    }
+
+    /// Where callers come.
+    pub fn listening(&self) -> SocketAddr {
+        self.listening
+    }
+
+    /// What the store's acknowledgements survive, in words for people.
+    pub fn survives(&self) -> &'static str {
+        self.served.store.survives()
+    }
+
+    /// What it works on.
+    pub fn served(&self) -> &Arc<Served> {
+        &self.served
+    }
+
+    /// Knows these tokens from now on, instead of those before. From some to none, or from none to some, takes a restart.
+    pub fn reload(&self, tokens: &Tokens) -> Result<()> {
+        self.served.tokens.replace(tokens)
+    }
+
+    /// Takes nothing new, ends all waiting, lets what runs finish, and says what came of it.
+    pub async fn drain(self) -> Drained {
+        let at_first = self.in_flight.count();
+        self.served.waits.drain();
+        let over = async {
+            self.in_flight.emptied().await;
+            // Until here, whoever asked was told that the server stops. Now nobody is answered any more.
+            self.phase.send_replace(Phase::Draining);
+            self.peers.emptied().await;
+        };
+        let in_time = timeout(self.drain_timeout, over).await.is_ok();
+        let cut_off = if in_time { 0 } else { self.in_flight.count() };
+        self.phase.send_replace(Phase::Over);
+        self.sweeper.stop().await;
+        Drained { finished: at_first.saturating_sub(cut_off), cut_off }
+    }
+}
+
+fn only_for_this_machine(settings: &ServerSettings) -> Result<()> {
+    let address = settings.listen;
+    if address.ip().is_loopback() || !settings.tokens.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "{address} may be reached by others than this machine, and without tokens everybody could do everything: make one \
+         with `semel token new` and give --tokens FILE, or listen on 127.0.0.1:{}",
+        address.port()
+    );
+    Err(Error::new(ErrorKind::Invalid, message))
+}
+
+fn gauges(in_flight: &Arc<InFlight>) -> Gauges {
+    let in_flight = Arc::clone(in_flight);
+    Gauges::new(move || {
+        #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^52 of anything here")]
+        metrics::gauge!("semel_http_in_flight").set(in_flight.count() as f64);
+    })
+}

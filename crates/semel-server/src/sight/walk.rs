@@ -1,0 +1,91 @@
+//! Through a store page by page, in the order of ids.
+
+use semel::clock::Timestamp;
+use semel::record::Record;
+use semel::store::{Answer, Filter, Scan, Store};
+use semel::{RecordId, Result};
+
+/// How many records a page has at most.
+pub const PAGE_RECORDS_MAX: usize = 1_024;
+/// About how many bytes a page may have: what bounds the memory of a walk, however large outcomes are.
+const PAGE_BYTES: usize = 8 << 20;
+
+/// A walk through a store.
+pub struct Walk<'a> {
+    store: &'a dyn Store,
+    filter: Filter,
+    after: Option<RecordId>,
+    page_records: usize,
+    at_end: bool,
+}
+
+/// Some records, and the store's now when they were read.
+pub struct Page {
+    /// Those that count; in the order of their ids.
+    pub records: Vec<Record>,
+    /// How many more were past their time.
+    pub past: usize,
+    /// The store's now.
+    pub now: Timestamp,
+}
+
+impl<'a> Walk<'a> {
+    /// Through all records that match, from behind `after` on.
+    pub fn new(store: &'a dyn Store, filter: Filter, after: Option<RecordId>) -> Self {
+        // The first page is small: nobody knows yet how large records are.
+        Self { store, filter, after, page_records: 64, at_end: false }
+    }
+
+    /// Where the walk is; `None` at its end.
+    pub fn after(&self) -> Option<RecordId> {
+        self.after.filter(|_| !self.at_end)
+    }
+
+    /// Whether there may be more.
+    pub fn is_at_end(&self) -> bool {
+        self.at_end
+    }
+
+    /// The next page, which may be empty; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Page>> {
+        self.next_of(self.page_records).await
+    }
+
+    /// The next page with at most so many records.
+    pub async fn next_of(&mut self, limit: usize) -> Result<Option<Page>> {
+        if self.at_end {
+            return Ok(None);
+        }
+        let scan = Scan { filter: self.filter.clone(), after: self.after, limit };
+        let Answer { now, value: mut page } = self.store.scan(scan).await?;
+        self.page_records = next_size(&page.records);
+        match page.next {
+            Some(next) => self.after = Some(next),
+            None => self.at_end = true,
+        }
+        let all = page.records.len();
+        page.records.retain(|record| record.is_live(now));
+        let past = all.saturating_sub(page.records.len());
+        Ok(Some(Page { records: page.records, past, now }))
+    }
+}
+
+/// How many records like these fit a page.
+fn next_size(records: &[Record]) -> usize {
+    let bytes: usize = records.iter().map(bytes).fold(0, usize::saturating_add);
+    let of_one = bytes.checked_div(records.len()).unwrap_or(1).max(1);
+    PAGE_BYTES.checked_div(of_one).unwrap_or(1).clamp(1, PAGE_RECORDS_MAX)
+}
+
+/// About how many bytes a record takes.
+fn bytes(record: &Record) -> usize {
+    const REST: usize = 512;
+    let outcome = record.outcome().map_or(0, |outcome| outcome.bytes().len());
+    let steps = record.steps().iter().map(|step| step.value.len()).fold(0, usize::saturating_add);
+    outcome.saturating_add(steps).saturating_add(REST)
+}
+
+/// The store's own now.
+pub async fn now(store: &dyn Store) -> Result<Timestamp> {
+    Ok(store.load(vec![RecordId::from_bytes([0; 32])]).await?.now)
+}
