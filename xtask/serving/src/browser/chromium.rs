@@ -63,7 +63,7 @@ impl Browser {
         Ok(browser)
     }
 
-    /// A new tab in a session of its own or, of the same `context`, with the cookies of others.
+    /// A new window. All windows share their cookies.
     pub fn page(&self, screen: Screen) -> Result<Page> {
         Page::open(&self.wire, screen)
     }

@@ -19,7 +19,7 @@ const LOOKS_MAX: u32 = 2_500;
 /// The most of a page that is in a picture, in pixels from its top.
 const PICTURE_HEIGHT_MAX: f64 = 4_000.0;
 
-/// One tab.
+/// One tab, in a window of its own: a tab behind another one is hidden, and may rest.
 pub struct Page {
     wire: Arc<Wire>,
     tab: String,
@@ -28,7 +28,7 @@ pub struct Page {
 
 impl Page {
     pub(super) fn open(wire: &Arc<Wire>, screen: Screen) -> Result<Self> {
-        let made = wire.call(None, "Target.createTarget", &json!({ "url": "about:blank" }))?;
+        let made = wire.call(None, "Target.createTarget", &json!({ "url": "about:blank", "newWindow": true }))?;
         let target = word(&made, "targetId")?;
         let attached =
             wire.call(None, "Target.attachToTarget", &json!({ "targetId": target, "flatten": true }))?;

@@ -62,6 +62,19 @@ fn search(text: &str) -> String {
     format!("/keys?scope={text}&operation={text}&name={text}&state=running")
 }
 
+/// What happens now is told to an open overview, which shows it as it comes.
+fn hear(stage: &Stage, page: &Page, all: &[(Written, String)]) {
+    stage.go(page, "/");
+    page.until("the page to listen", "document.querySelector('#live-status')?.textContent === 'Live'").expect("listens");
+    for (_, text) in all.iter().step_by(9) {
+        let claim = json!({ "scope": [text], "operation": text, "name": text });
+        stage.client().call("/v1/claim", &claim).expect("is busy");
+    }
+    page.until("what was told", "document.querySelectorAll('#feed li').length > 5").expect("is shown");
+    assert_eq!(page.trips().expect("is watched"), Vec::<String>::new());
+    assert_eq!(page.eval("[...document.querySelectorAll('#feed li')].every(line => line.querySelectorAll('*').length === 4)").expect("is counted"), true);
+}
+
 #[test]
 fn nothing_of_a_hundred_hostile_strings_runs_and_no_page_is_made_of_other_parts() {
     let stage = Stage::start();
@@ -80,6 +93,7 @@ fn nothing_of_a_hundred_hostile_strings_runs_and_no_page_is_made_of_other_parts(
         let found = look(&stage, &page, &search(text), text);
         assert!(text.contains('/') || found == found_wanted, "{text}: {found} and not {found_wanted}");
     }
+    hear(&stage, &page, &all);
     for path in ["/", "/keys", "/keys?state=held", "/keys?state=running", "/keys?state=done", "/pipelines"] {
         look(&stage, &page, path, "all of them");
         assert!(page.count("main").expect("is counted") == 1 && page.count("h1").expect("is counted") == 1, "{path}");

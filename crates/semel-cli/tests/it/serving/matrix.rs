@@ -62,7 +62,7 @@ impl World {
         let fresh = Fresh { scope, name, id: word("id"), permit: word("permit") };
         if endpoint.ends_with("/resolve") {
             maker.call("/v1/hold", &json!({ "permit": fresh.permit, "reason": SECRET })).expect("is held");
-        } else if endpoint.starts_with("GET /v1/record") {
+        } else if endpoint.starts_with("GET /v1/record") || endpoint.ends_with("/outcome") {
             let outcome = json!({ "permit": fresh.permit, "outcome": { "json": SECRET } });
             maker.call("/v1/complete", &outcome).expect("is done");
         }
