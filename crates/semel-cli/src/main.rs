@@ -4,6 +4,7 @@
 //!
 //! - [`args`]: what was typed, and what it means.
 //! - [`demo`]: `semel demo`, payments without semel and with it.
+//! - [`serve`]: `semel serve`, keys for workers in every language, and pages for people. [`token`]: who may ask it.
 //! - [`proxy`]: `semel proxy`, safe retries for a service that is not changed; [`proxy_plan`]: what it is told.
 //! - [`consume`]: `semel consume`, a command for each event of a stream, once. [`offsets`], [`receipts`]: what it has read and done.
 //! - [`mod@keys`]: `semel keys`, to find one record, look at it, and settle it.
@@ -11,6 +12,7 @@
 //! - [`transfer`]: `semel export` and `semel import`.
 //! - [`mod@bench`]: `semel bench`, what a store can do on this machine.
 //! - [`mod@file`]: `semel file`, for the day when an embedded store does not open.
+//! - [`signals`], [`telemetry`]: what a running process is told, and what it says of itself.
 //! - [`shell`]: completions and man pages.
 //! - [`tally`]: what a walk through a whole store counted. [`opening`]: a store that is there, or what to do about it.
 //!   [`terminal`]: what people see.
@@ -28,11 +30,15 @@ mod opening;
 mod proxy;
 mod proxy_plan;
 mod receipts;
+mod serve;
 mod shell;
+mod signals;
 mod stats;
 mod sweep;
 mod tally;
+mod telemetry;
 mod terminal;
+mod token;
 mod transfer;
 mod watch;
 
@@ -72,6 +78,7 @@ async fn carry_out(command: Command) -> Result<()> {
         Command::Bench(plan) => bench::run(&plan).await,
         Command::Check(plan) => check::run(&plan).await,
         Command::CheckProxy(plan) => plan.check(),
+        Command::CheckServe(plan) => plan.check(),
         Command::Consume(plan) => consume::run(&plan).await,
         Command::Demo(plan) => demo::run(&plan).await,
         Command::Export(plan) => transfer::export(&plan).await,
@@ -87,11 +94,13 @@ async fn carry_out(command: Command) -> Result<()> {
         Command::Release(plan) => keys::release(&plan).await,
         Command::ReleaseReceipt(plan) => receipts::release(&plan).await,
         Command::Resolve(plan) => keys::resolve(&plan).await,
+        Command::Serve(plan) => serve::run(&plan).await,
         Command::Shell(plan) => shell::run(&plan),
         Command::Show(plan) => keys::show(&plan).await,
         Command::ShowReceipt(plan) => receipts::show(&plan).await,
         Command::Stats(plan) => stats::run(&plan).await,
         Command::Sweep(plan) => sweep::run(&plan).await,
+        Command::Token(plan) => token::run(&plan),
         Command::Watch(plan) => watch::run(&plan).await,
     }
 }

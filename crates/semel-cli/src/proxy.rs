@@ -1,12 +1,11 @@
 //! `semel proxy`: safe retries for a service that is not changed.
 
-use std::io;
-
 use anyhow::{Context, Result};
 use semel_server::proxy::{Drained, Proxy, ProxySettings, raise_open_files};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::proxy_plan::ProxyPlan;
+use crate::signals::{Signals, Told};
+use crate::telemetry::Telemetry;
 use crate::terminal::number::counted;
 
 /// Files beside those of connections: the store's, the log's, the listeners'.
@@ -15,14 +14,16 @@ const OTHER_FILES: u64 = 256;
 /// Runs until it is told to stop. What people read goes to standard error: standard output is for the access log.
 pub(crate) async fn run(plan: &ProxyPlan) -> Result<()> {
     let settings = plan.settings()?;
+    let telemetry = Telemetry::start("semel proxy", None)?;
     let mut signals = Signals::new().context("signals cannot be listened for")?;
     say_if_files_are_few(&settings);
     let (store, upstream) = (settings.store.clone(), settings.upstream.clone());
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let proxy = Proxy::start(settings).await?;
     let listening = proxy.listening();
-    let admin =
-        proxy.admin().map_or(String::new(), |admin| format!("; health and metrics on http://{admin}"));
+    let admin = proxy
+        .admin()
+        .map_or(String::new(), |admin| format!("; health, metrics and the dashboard on http://{admin}"));
     eprintln!(
         "semel proxy: listening on {scheme}://{listening}, before {upstream}; outcomes in {store} survive {}{admin}",
         proxy.survives()
@@ -36,6 +37,7 @@ pub(crate) async fn run(plan: &ProxyPlan) -> Result<()> {
         // Whoever says so twice means it.
         () = signals.stopped() => eprintln!("semel proxy: stopped at once"),
     }
+    telemetry.end().await;
     Ok(())
 }
 
@@ -82,41 +84,5 @@ fn say_if_files_are_few(settings: &ProxySettings) {
              limit (`ulimit -n`), or lower connections_max"
         ),
         _ => {}
-    }
-}
-
-/// What a proxy is told while it runs.
-enum Told {
-    /// SIGHUP.
-    Reload,
-    /// SIGTERM, SIGINT.
-    Stop,
-}
-
-struct Signals {
-    hangup: Signal,
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            hangup: signal(SignalKind::hangup())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) -> Told {
-        tokio::select! {
-            _ = self.hangup.recv() => Told::Reload,
-            _ = self.interrupt.recv() => Told::Stop,
-            _ = self.terminate.recv() => Told::Stop,
-        }
-    }
-
-    async fn stopped(&mut self) {
-        while !matches!(self.next().await, Told::Stop) {}
     }
 }

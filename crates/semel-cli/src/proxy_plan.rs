@@ -29,7 +29,7 @@ impl ProxyPlan {
     fn config(&self) -> Result<Config, Errors> {
         let config = match &self.file {
             Some(path) => Config::read(path)?,
-            None => Config::none(),
+            None => Config::none("semel proxy"),
         };
         Ok(config.with_overrides(self.overrides.clone()))
     }

@@ -84,7 +84,8 @@ fn line(look: &Look) -> String {
 fn lines(plan: &Watch, before: Option<&Look>, look: &Look, width: usize) -> Vec<String> {
     let mut table =
         Table::new(vec![Column::whole("state"), Column::number("records"), Column::number("a second")]);
-    let rate = |count: fn(&Counted) -> u64| before.map_or_else(String::new, |before| rate(before, look, count));
+    let rate =
+        |count: fn(&Counted) -> u64| before.map_or_else(String::new, |before| rate(before, look, count));
     let mut row = |word: &str, count: fn(&Counted) -> u64, colour: console::Style| {
         let found = count(&look.tally);
         let colour = if found == 0 { style::quiet() } else { colour };

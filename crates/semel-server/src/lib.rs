@@ -14,6 +14,7 @@
 //! - [`served`]: what the API and the dashboard work on. [`sight`]: what people look at while it runs.
 //! - [`shown`]: records, spans, sizes and numbers as people read them.
 //! - [`store`]: from a URL to a store, and what tools want to know of it beyond the four methods.
+//! - [`view`]: records as JSON, the same from the API and from the command line.
 
 pub mod access;
 pub mod admin;
@@ -29,3 +30,4 @@ pub mod served;
 pub mod shown;
 pub mod sight;
 pub mod store;
+pub mod view;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use semel::Semel;
 
 use crate::access::{Audit, Tokens};
+use crate::api::Kept;
 use crate::serve::Waits;
 use crate::sight::{Census, Live, Rates};
 use crate::store::Opened;
@@ -27,6 +28,8 @@ pub struct Served {
     pub rates: Rates,
     /// Decisions as they are made.
     pub live: Live,
+    /// What the API keeps between requests.
+    pub api: Kept,
     /// Requests that wait, and whether the server is about to stop.
     pub waits: Waits,
 }
@@ -34,15 +37,17 @@ pub struct Served {
 impl Served {
     /// Everything that is looked at begins now.
     pub fn new(semel: Semel, store: Arc<Opened>, store_address: String, tokens: Tokens) -> Self {
+        let (census, rates) = (Census::start(store.store(), &tokens), Rates::start(&semel));
         Self {
             semel,
             store,
             store_address,
             tokens,
             audit: Audit::to_log(),
-            census: Census::default(),
-            rates: Rates::default(),
+            census,
+            rates,
             live: Live::default(),
+            api: Kept::default(),
             waits: Waits::default(),
         }
     }

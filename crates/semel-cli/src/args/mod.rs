@@ -1,7 +1,7 @@
 //! Arguments in two steps: what was typed, then what it means.
 //!
 //! - [`root`]: the command as a whole. [`place`]: which store. [`mod@scope`]: whose. [`refused`]: what is said to arguments that mean nothing.
-//! - [`keys`], [`tools`], [`transfer`], [`bench`], [`file`], [`proxy`], [`demo`], [`consume`], [`offsets`], [`receipts`]: each command's own arguments.
+//! - [`keys`], [`tools`], [`transfer`], [`bench`], [`file`], [`proxy`], [`serve`], [`token`], [`demo`], [`consume`], [`offsets`], [`receipts`]: each command's own arguments.
 
 mod bench;
 mod consume;
@@ -15,6 +15,8 @@ mod receipts;
 mod refused;
 mod root;
 mod scope;
+mod serve;
+mod token;
 mod tools;
 mod transfer;
 

@@ -26,12 +26,20 @@ pub(super) struct TypedProxy {
     /// A file with everything that there is to say, route by route
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where /healthz, /readyz and /metrics are, or `off`; 127.0.0.1:9464 unless said
+    /// Where /healthz, /readyz, /metrics and the dashboard are, or `off`; 127.0.0.1:9464 unless said
     #[arg(long, value_name = "ADDR|off")]
     admin: Option<Admin>,
     /// Let others than this machine reach --admin
     #[arg(long)]
     admin_public: bool,
+    /// A file with the digests of tokens of those who may look at the dashboard there
+    ///
+    /// Without one, everybody on this machine may. `semel token new` makes one.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// A file that every action of an operator is appended to, before it is done; standard error unless said
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
     /// What clients see: `ietf`, or `stripe` for those that know Stripe's answers
     #[arg(long, value_name = "NAME")]
     profile: Option<Named>,
@@ -68,6 +76,8 @@ impl TypedProxy {
             store_variable: variable.map(|store| (VARIABLE, store)),
             admin: self.admin,
             admin_public: self.admin_public,
+            tokens: self.tokens,
+            audit: self.audit,
             profile: self.profile,
             access_log,
         };

@@ -13,6 +13,8 @@ use super::place::{Place, VARIABLE};
 use super::proxy::TypedProxy;
 use super::receipts::TypedReceipts;
 use super::refused::Meaning;
+use super::serve::TypedServe;
+use super::token::TypedToken;
 use super::tools::{TypedAnswer, TypedCompletions, TypedMan, TypedSweep, TypedWatch};
 use super::transfer::{TypedExport, TypedImport};
 use crate::bench::Plan;
@@ -24,9 +26,11 @@ use crate::keys::{List, Release, Resolve, Show};
 use crate::offsets::{Move, Offsets};
 use crate::proxy_plan::ProxyPlan;
 use crate::receipts::{Changed, Receipts, ShowReceipt};
+use crate::serve::ServePlan;
 use crate::shell::Shell;
 use crate::stats::Stats;
 use crate::sweep::Sweep;
+use crate::token::Token;
 use crate::transfer::{Export, Import};
 use crate::watch::Watch;
 
@@ -36,6 +40,7 @@ pub(crate) enum Command {
     Bench(Plan),
     Check(Check),
     CheckProxy(ProxyPlan),
+    CheckServe(ServePlan),
     Consume(Box<Consume>),
     Demo(Demo),
     Export(Export),
@@ -51,11 +56,13 @@ pub(crate) enum Command {
     Release(Release),
     ReleaseReceipt(Changed),
     Resolve(Resolve),
+    Serve(ServePlan),
     Shell(Shell),
     Show(Show),
     ShowReceipt(ShowReceipt),
     Stats(Stats),
     Sweep(Sweep),
+    Token(Token),
     Watch(Watch),
 }
 
@@ -69,6 +76,7 @@ const STORES: &str = "Stores:\n  \
 const EXAMPLES: &str = "Examples:\n  \
     semel demo                                       see it work, in a few seconds\n  \
     semel proxy --upstream http://127.0.0.1:3000     safe retries for any HTTP service\n  \
+    semel serve                                      keys for workers in every language, and a dashboard\n  \
     semel consume --source file:orders.jsonl --pipeline billing --exec ./bill
   \
     semel stats                                      how many records, and which are stuck?\n  \
@@ -116,6 +124,24 @@ enum TypedCommand {
         curl -i -XPOST http://127.0.0.1:8080/charges -H 'Idempotency-Key: order-1042' -d 'cents=4200'\n  \
         ... and the same once more: it has `idempotent-replayed: true`.")]
     Proxy(Box<TypedProxy>),
+    /// Let workers in any language claim keys over HTTP, and people see what runs and what is stuck
+    ///
+    /// The API, its description (/docs, /openapi.json) and the dashboard are on one port; any number of servers may share one store.
+    /// Without tokens it listens on loopback only, and everybody on this machine may do everything. SIGTERM lets running requests
+    /// finish; SIGHUP reads the tokens again.
+    #[command(after_help = "Examples:\n  \
+        semel serve\n  \
+        semel token new --name on-call --role operate 2>> tokens.toml\n  \
+        SEMEL_STORE=postgres://db/semel semel serve --listen 0.0.0.0:4747 --tokens tokens.toml \\\n    \
+        --tls-certificate server.pem --tls-key server.key --audit audit.jsonl\n  \
+        semel serve --config semel.toml --check          what does it mean, and is it right?\n\n\
+        The command line goes before the file, and the file before SEMEL_STORE and SEMEL_TOKENS. Try it:\n  \
+        curl -XPOST http://127.0.0.1:4747/v1/claim -H 'Content-Type: application/json' \\\n    \
+        -d '{\"operation\": \"charge\", \"name\": \"order-1042\"}'")]
+    Serve(Box<TypedServe>),
+    /// Make tokens for `semel serve`: who may ask, and what
+    #[command(subcommand)]
+    Token(TypedToken),
     /// See it work: payments by clients that lose answers, without semel and with it
     ///
     /// Starts a small payment API that charges a counter and fails at times, and clients that hang up, lose answers and ask again
@@ -257,6 +283,8 @@ impl Typed {
         let place = Place { typed: self.store, variable };
         match self.command {
             TypedCommand::Proxy(proxy) => proxy.meaning(&place),
+            TypedCommand::Serve(serve) => serve.meaning(&place),
+            TypedCommand::Token(token) => token.meaning(),
             TypedCommand::Demo(demo) => demo.meaning().map(Command::Demo),
             TypedCommand::Consume(consume) => consume.meaning(&place),
             TypedCommand::Offsets(offsets) => offsets.meaning(&place),
@@ -358,6 +386,12 @@ mod tests {
             "receipts orders --limit 0",
             "receipts record orders",
             "proxy --listen 8080",
+            "serve --listen 8080",
+            "serve --tls-key k",
+            "serve --otlp nowhere",
+            "token new --name a",
+            "token new --name a --role admin",
+            "token new --name a --role read --asks-burst 3",
             "proxy --admin 0",
             "proxy --profile paypal",
         ] {

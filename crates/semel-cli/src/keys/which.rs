@@ -1,10 +1,10 @@
 //! Which record is meant: by its key, or by the beginning of its id.
 
 use anyhow::{Result, bail};
+use semel::Key;
 use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Filter, Store};
-use semel::Key;
 pub(crate) use semel_server::sight::IdPrefix;
 
 use semel_server::sight::walk::Walk;

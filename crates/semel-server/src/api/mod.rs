@@ -1,6 +1,23 @@
 //! The claim API: JSON over HTTP, for workers in every language.
+//!
+//! - [`router`]: which path is answered by what. [`problem`]: how a request is refused. `body`: strict JSON, both ways.
+//! - `claim`, `settle`: what workers ask. `wire`: what goes over the wire, as types. `each`: many asks in few swaps.
+//! - `admit`: whether a caller may ask at all. `permit_text`: a permit that another server can go on with. `granted`: the permits that this one granted.
+//! - [`kept`](Kept): what is kept between requests.
 
+mod admit;
+mod body;
+mod claim;
+mod each;
+mod granted;
+mod kept;
+mod openapi;
+mod permit_text;
 pub mod problem;
 mod router;
+mod settle;
+mod wire;
 
+pub use kept::Kept;
+pub use problem::Problem;
 pub use router::router;

@@ -3,10 +3,32 @@
 use std::sync::Arc;
 
 use axum::Router;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::openapi::Document;
+use super::{claim, settle};
 use crate::served::Served;
 
 /// Everything under `/v1`, the OpenAPI document, and its page.
 pub fn router() -> Router<Arc<Served>> {
-    Router::new()
+    documented().split_for_parts().0
+}
+
+/// The routes and their document, which are made together and cannot differ.
+fn documented() -> OpenApiRouter<Arc<Served>> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(claim::claim))
+        .routes(routes!(claim::claim_batch))
+        .routes(routes!(claim::record_once))
+        .routes(routes!(claim::record_once_batch))
+        .routes(routes!(settle::complete))
+        .routes(routes!(settle::complete_batch))
+        .routes(routes!(settle::release))
+        .routes(routes!(settle::release_batch))
+        .routes(routes!(settle::hold))
+        .routes(routes!(settle::renew))
+        .routes(routes!(settle::renew_batch))
+        .routes(routes!(settle::step))
 }

@@ -14,9 +14,10 @@ use super::words::{
 };
 use super::{size, span};
 use crate::proxy::{Bounds, ProxySettings, Timeouts};
+use crate::store::Address;
 
 /// Names and values of one table, as they are written.
-type Lines = Vec<(&'static str, String)>;
+pub(super) type Lines = Vec<(&'static str, String)>;
 
 pub(super) fn written(meaning: &Meaning) -> String {
     let Meaning { settings, store, callers } = meaning;
@@ -50,7 +51,7 @@ pub(super) fn written(meaning: &Meaning) -> String {
 }
 
 /// A table under its heading; nothing if there is nothing in it.
-fn table(heading: &str, lines: Lines) -> String {
+pub(super) fn table(heading: &str, lines: Lines) -> String {
     if lines.is_empty() {
         return String::new();
     }
@@ -60,7 +61,7 @@ fn table(heading: &str, lines: Lines) -> String {
     std::iter::once(heading).chain(lines).collect()
 }
 
-fn quoted(text: impl Display) -> String {
+pub(super) fn quoted(text: impl Display) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
 
@@ -78,26 +79,34 @@ fn root(settings: &ProxySettings, store: &From) -> Lines {
     }
     lines.push(("listen", quoted(settings.listen)));
     lines.push(("trusted_proxies", listed(settings.trusted_proxies.iter().map(quoted))));
-    lines.push((
-        "store",
-        match store {
-            From::Written if settings.store.has_password() => {
-                format!("{} # its password was on the command line", quoted(&settings.store))
-            }
-            From::Written => quoted(&settings.store),
-            From::Variable(_) if !settings.store.has_password() => quoted(&settings.store),
-            From::Variable(name) => format!("{{ env = {} }} # {}", quoted(name), settings.store),
-            From::File(path) => format!("{{ file = {} }} # {}", quoted(path), settings.store),
-        },
-    ));
+    lines.push(("store", store_line(&settings.store, store)));
     lines.push(("admin", quoted(settings.admin.map_or_else(|| OFF.to_owned(), |admin| admin.to_string()))));
     if settings.admin.is_some_and(|admin| !admin.ip().is_loopback()) {
         lines.push(("admin_public", "true".to_owned()));
+    }
+    if let Some(tokens) = &settings.admin_tokens_file {
+        lines.push(("tokens", quoted(tokens.display())));
+    }
+    if let Some(audit) = &settings.audit {
+        lines.push(("audit", quoted(audit.display())));
     }
     lines.push(("access_log", quoted(word_for(ACCESS_LOG, &settings.access_log))));
     lines.push(("scope_prefix", listed(settings.http.scope.iter().map(quoted))));
     lines.push(("problem_base", quoted(&settings.http.profile.problem_base)));
     lines
+}
+
+/// Where the store is, without its password.
+pub(super) fn store_line(store: &Address, from: &From) -> String {
+    match from {
+        From::Written if store.has_password() => {
+            format!("{} # its password was on the command line", quoted(store))
+        }
+        From::Written => quoted(store),
+        From::Variable(_) if !store.has_password() => quoted(store),
+        From::Variable(name) => format!("{{ env = {} }} # {store}", quoted(name)),
+        From::File(path) => format!("{{ file = {} }} # {store}", quoted(path)),
+    }
 }
 
 fn principal(callers: &Callers) -> Lines {
@@ -154,7 +163,7 @@ fn rules(rules: &Rules) -> Lines {
     ]
 }
 
-fn sized(bytes: u64) -> String {
+pub(super) fn sized(bytes: u64) -> String {
     quoted(size::written(bytes))
 }
 

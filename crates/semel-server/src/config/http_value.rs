@@ -78,6 +78,19 @@ pub(super) fn upstream(text: &str) -> Result<Uri, String> {
     Ok(uri)
 }
 
+/// Where traces go: a collector that speaks OTLP over HTTP.
+pub(super) fn collector(text: &str) -> Result<Uri, String> {
+    let write = "write \"http://127.0.0.1:4318\"";
+    let uri = text.parse::<Uri>().map_err(|_| format!("no URL; {write}"))?;
+    match (uri.scheme_str(), uri.host()) {
+        (Some("http"), Some(host)) if !host.is_empty() && uri.query().is_none() => Ok(uri),
+        (Some("https"), _) => {
+            Err(format!("a URL with TLS; let a collector on this machine carry traces further, and {write}"))
+        }
+        _ => Err(format!("no URL of a collector; {write}")),
+    }
+}
+
 /// Where something listens.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));

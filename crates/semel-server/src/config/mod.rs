@@ -1,4 +1,4 @@
-//! From a `semel.toml`, and what the command line said, to everything that a proxy is told.
+//! From a `semel.toml`, and what the command line said, to everything that a proxy or a server is told.
 //!
 //! Two steps: what was written, with the place of every name and value; then what it means. A file is judged as a whole: all that
 //! is wrong with it is told at once, by line.
@@ -16,6 +16,7 @@
 //! - [`faults`](Errors): what is wrong, and where. `nearest`: what may have been meant.
 //! - `table`, `value`, `span`, `size`, `words`: how names and values are read.
 //! - `root`, `profile`, `rules`, `route`, `callers`, `jwt`, `store`, `process`: what each part of a file means.
+//! - [`server`](ServerMeaning): what it means for a claim server, `server_effective`: as a file that means the same.
 //! - [`mod@tokens`]: a file of its own, with who may ask.
 //! - `effective`: what it all means, as a file that means the same.
 
@@ -31,6 +32,8 @@ mod profile;
 mod root;
 mod route;
 mod rules;
+mod server;
+mod server_effective;
 mod size;
 mod span;
 mod store;
@@ -42,5 +45,6 @@ mod written;
 
 pub use faults::{Errors, Fault};
 pub use overrides::{Admin, Named, Overrides};
+pub use server::{ServerMeaning, ServerOverrides};
 pub use tokens::tokens;
 pub use written::Config;

@@ -1,6 +1,7 @@
 //! What the command line says: it goes before the file.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use http::Uri;
@@ -21,10 +22,14 @@ pub struct Overrides {
     pub store: Option<Address>,
     /// Where outcomes are kept if neither the command line nor the file says: what this variable of the environment holds.
     pub store_variable: Option<(&'static str, Address)>,
-    /// Where health and metrics are.
+    /// Where health, metrics and the dashboard are.
     pub admin: Option<Admin>,
     /// Consent to an admin listener that others than this machine can reach.
     pub admin_public: bool,
+    /// The file with tokens of those who may look at the dashboard.
+    pub tokens: Option<PathBuf>,
+    /// Where operators' actions are written down.
+    pub audit: Option<PathBuf>,
     /// Which profile to begin with.
     pub profile: Option<Named>,
     /// What is written of each request.

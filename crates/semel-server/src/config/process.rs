@@ -10,7 +10,7 @@ use super::value::{bytes, count, file, time};
 use crate::proxy::{Bounds, ServerTls, Timeouts};
 
 /// More of anything than one process can have.
-const MANY: u64 = 10_000_000;
+pub(super) const MANY: u64 = 10_000_000;
 
 pub(super) fn tls(root: &mut Table<'_>) -> Option<ServerTls> {
     let is_there = root.has("tls");

@@ -1,6 +1,7 @@
 //! What a file means as a whole: its top, its tables, and what they mean together.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use http::Uri;
 use semel_http::{Route, Rules, Settings};
@@ -12,6 +13,7 @@ use super::table::Table;
 use super::value::{any_text, file, list, or_none, text, truth, word};
 use super::words::{ACCESS_LOG, UPSTREAM_VERSION};
 use super::{process, profile, route, store};
+use crate::access::Tokens;
 use crate::proxy::{Bounds, ProxySettings};
 
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -54,6 +56,11 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     let upstream_version = root.read("upstream_version", word(UPSTREAM_VERSION)).unwrap_or_default();
     let upstream_authorities = root.read("upstream_authorities", file);
     let tls = process::tls(&mut root);
+    let (admin_tokens_file, admin_tokens) = tokens(&mut root, overrides);
+    let audit = root.read("audit", any_text).map(PathBuf::from);
+    let audit = overrides.audit.clone().or(audit);
+    // What a claim server is told in the same file is for a server to judge.
+    root.value("server");
     if let Some(upstream) = &upstream {
         together(&root, upstream, listen);
     }
@@ -69,8 +76,9 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         upstream_version,
         trusted_proxies,
         admin,
-        admin_tokens: crate::access::Tokens::none(),
-        audit: None,
+        admin_tokens,
+        admin_tokens_file,
+        audit,
         access_log: overrides.access_log.or(access_log).unwrap_or_default(),
         bounds,
         timeouts,
@@ -115,6 +123,22 @@ fn admin(root: &mut Table<'_>, overrides: &Overrides, listen: SocketAddr) -> Opt
         wrong(&format!("is {address}, where clients come; give it another port, or \"off\""));
     }
     admin
+}
+
+/// Who may look at the dashboard. What is wrong with their file is told with its own lines.
+fn tokens(root: &mut Table<'_>, overrides: &Overrides) -> (Option<PathBuf>, Tokens) {
+    let written = root.read("tokens", any_text).map(PathBuf::from);
+    let Some(path) = overrides.tokens.clone().or(written) else { return (None, Tokens::none()) };
+    let read = Tokens::read(&path).map_err(|errors| {
+        let message = format!("names a file that cannot be:\n{errors}");
+        if overrides.tokens.is_some() {
+            root.faults.option("--tokens", message);
+        } else {
+            root.wrong("tokens", &message);
+        }
+    });
+    let tokens = read.map_or_else(|()| Tokens::none(), |read| read.tokens);
+    (Some(path), tokens)
 }
 
 fn scope_prefix(root: &mut Table<'_>) -> Vec<String> {

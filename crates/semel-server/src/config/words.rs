@@ -29,7 +29,7 @@ pub(super) fn word_for<T: PartialEq>(words: &Words<T>, meaning: &T) -> &'static 
 }
 
 /// Names that stand at the top of a file. In TOML, what follows a `[table]` is in it: the mistake that is made most.
-const ROOT: [&str; 13] = [
+const ROOT: [&str; 15] = [
     "upstream",
     "upstream_version",
     "upstream_authorities",
@@ -38,12 +38,17 @@ const ROOT: [&str; 13] = [
     "store",
     "admin",
     "admin_public",
+    "tokens",
+    "audit",
     "profile",
     "access_log",
     "scope_prefix",
     "problem_base",
     "route",
 ];
+/// Tables of a proxy.
+const TABLES: [&str; 9] =
+    ["principal", "headers", "key", "statuses", "rules", "quotas", "tls", "bounds", "timeouts"];
 /// Names that every route may have of its own.
 const RULES: [&str; 14] = [
     "methods",
@@ -61,6 +66,11 @@ const RULES: [&str; 14] = [
     "while_running",
     "on_outage",
 ];
+
+/// Everything that a file may say to a proxy, at its top.
+pub(super) fn of_a_proxy() -> impl Iterator<Item = &'static str> {
+    ROOT.into_iter().chain(TABLES)
+}
 
 /// Where a name belongs that was written elsewhere.
 pub(super) fn home(name: &str) -> Option<&'static str> {

@@ -8,6 +8,7 @@ use super::effective;
 use super::faults::{Errors, Faults};
 use super::overrides::Overrides;
 use super::root::{self, Meaning};
+use super::server::{self, ServerMeaning, ServerOverrides};
 use super::table::Table;
 use crate::proxy::ProxySettings;
 
@@ -20,9 +21,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// No file: only what the command line says.
-    pub fn none() -> Self {
-        Self { name: "semel proxy".to_owned(), text: String::new(), overrides: Overrides::default() }
+    /// No file: only what the command line says. The name of the command is for errors.
+    pub fn none(command: &str) -> Self {
+        Self { name: command.to_owned(), text: String::new(), overrides: Overrides::default() }
     }
 
     /// Reads a file.
@@ -64,6 +65,14 @@ impl Config {
     /// What it all means, as a file that means the same. Secrets are not in it, only where they are.
     pub fn effective(&self) -> Result<String, Errors> {
         self.meaning().map(|meaning| effective::written(&meaning))
+    }
+
+    /// What it means for a claim server, with what the command line said; or everything that is wrong with it.
+    pub fn server(&self, overrides: &ServerOverrides) -> Result<ServerMeaning, Errors> {
+        let (file, _) = DeTable::parse_recoverable(&self.text);
+        let faults = Faults::of(&self.text);
+        let written = server::written(Table::root(&file, &faults), overrides);
+        faults.judged(&self.name, Some(written))?.meaning(&self.name, overrides)
     }
 
     fn meaning(&self) -> Result<Meaning, Errors> {

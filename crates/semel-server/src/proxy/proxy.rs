@@ -122,6 +122,9 @@ impl Proxy {
         // Where requests go, and what they go through, is not changed under way.
         settings.upstream = self.settings.upstream.clone();
         settings.upstream_version = self.settings.upstream_version;
+        if !self.settings.admin_tokens.is_empty() && !settings.admin_tokens.is_empty() {
+            self.settings.admin_tokens.replace(&settings.admin_tokens)?;
+        }
         let layer = self.front.layer().reloaded(settings.principal.clone(), settings.http.clone())?;
         self.front.replace(layer, Forward::new(&settings, self.shared.clone())?);
         Ok(())
@@ -133,6 +136,8 @@ impl Proxy {
         [
             ("listen", now.listen != settings.listen),
             ("admin", now.admin != settings.admin),
+            ("tokens", now.admin_tokens.is_empty() != settings.admin_tokens.is_empty()),
+            ("audit", now.audit != settings.audit),
             ("upstream", now.upstream != settings.upstream),
             ("the upstream's version", now.upstream_version != settings.upstream_version),
             ("the upstream's authorities", now.upstream_authorities != settings.upstream_authorities),

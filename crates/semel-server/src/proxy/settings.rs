@@ -37,6 +37,8 @@ pub struct ProxySettings {
     pub admin: Option<SocketAddr>,
     /// Who may look at the dashboard there, and act; with none, everybody on this machine may.
     pub admin_tokens: Tokens,
+    /// The file that they were read from, for people.
+    pub admin_tokens_file: Option<PathBuf>,
     /// Where operators' actions are written down; `None` for the program's own log.
     pub audit: Option<PathBuf>,
     /// What is written of each request.

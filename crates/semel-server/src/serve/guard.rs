@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{HOST, ORIGIN};
@@ -51,11 +51,26 @@ impl Guard {
 /// Lets a request in or refuses it, and tells browsers what they may do with the answer.
 pub(super) async fn guarded(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let mut response = match guard.judge(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            name_span(&request);
+            next.run(request).await
+        }
         Err(problem) => problem.into_response(),
     };
     security::tell(response.headers_mut());
     response
+}
+
+/// A span is called by its route, which is one of a few; a path may be anything.
+fn name_span(request: &Request) {
+    let span = tracing::Span::current();
+    if span.is_disabled() {
+        return;
+    }
+    if let Some(route) = request.extensions().get::<MatchedPath>() {
+        span.record("http.route", route.as_str());
+        span.record("otel.name", format!("{} {}", request.method(), route.as_str()));
+    }
 }
 
 /// Without tokens, whoever reaches the server may do everything, and a browser on this machine can be sent here by any

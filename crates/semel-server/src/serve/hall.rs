@@ -67,7 +67,7 @@ impl Hall {
             otel.kind = "server",
             otel.name = tracing::field::Empty,
             http.request.method = %request.method(),
-            url.path = request.uri().path(),
+            http.route = tracing::field::Empty,
             http.response.status_code = tracing::field::Empty,
         );
         if let Some(join) = self.join_trace {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel::{Error, ErrorKind, Result, Semel, Sweeper};
+use semel::{Result, Semel, Sweeper};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -43,7 +43,7 @@ pub struct Drained {
 impl Server {
     /// Opens the store, and serves from now on. Without tokens, only on an address that nobody but this machine reaches.
     pub async fn start(settings: ServerSettings) -> Result<Self> {
-        only_for_this_machine(&settings)?;
+        settings.check()?;
         // Before anything else: who listens is known at once, and counters find their recorder.
         let listener = listen(settings.listen)?;
         let scraped = admin::recorder();
@@ -113,19 +113,6 @@ impl Server {
         self.sweeper.stop().await;
         Drained { finished: at_first.saturating_sub(cut_off), cut_off }
     }
-}
-
-fn only_for_this_machine(settings: &ServerSettings) -> Result<()> {
-    let address = settings.listen;
-    if address.ip().is_loopback() || !settings.tokens.is_empty() {
-        return Ok(());
-    }
-    let message = format!(
-        "{address} may be reached by others than this machine, and without tokens everybody could do everything: make one \
-         with `semel token new` and give --tokens FILE, or listen on 127.0.0.1:{}",
-        address.port()
-    );
-    Err(Error::new(ErrorKind::Invalid, message))
 }
 
 fn gauges(in_flight: &Arc<InFlight>) -> Gauges {

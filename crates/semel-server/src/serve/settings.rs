@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::HeaderMap;
+use semel::{Error, ErrorKind, Result};
 
 use super::waits::WAITING_MAX;
 use crate::access::Tokens;
@@ -82,6 +83,20 @@ impl ServerSettings {
             timeouts: Timeouts::default(),
             join_trace: None,
         }
+    }
+
+    /// Whether they go together. Without tokens, only this machine may reach the server.
+    pub fn check(&self) -> Result<()> {
+        let address = self.listen;
+        if address.ip().is_loopback() || !self.tokens.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "{address} may be reached by others than this machine, and without tokens everybody could do everything: make \
+             one with `semel token new` and give --tokens FILE, or listen on 127.0.0.1:{}",
+            address.port()
+        );
+        Err(Error::new(ErrorKind::Invalid, message))
     }
 
     /// What of it goes for connections.

@@ -29,8 +29,7 @@ mod tests {
 
     #[test]
     fn a_scope_is_split_at_slashes_that_are_not_escaped() {
-        let parts =
-            |text| parse(text).expect("is fine").iter().map(ToString::to_string).collect::<Vec<_>>();
+        let parts = |text| parse(text).expect("is fine").iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(parts("acme/eu"), ["acme", "eu"]);
         assert_eq!(parts(r"a\/b/c\\d"), ["a/b", r"c\d"]);
         assert_eq!(shown(["a/b", r"c\d"]), r"a\/b/c\\d");

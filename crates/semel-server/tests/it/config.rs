@@ -36,7 +36,8 @@ fn an_upstream_is_all_that_a_file_needs() {
     assert_eq!(settings.store.to_string(), "file:./semel-data");
     assert_eq!((settings.bounds, settings.timeouts), (Bounds::default(), Timeouts::default()));
     assert_eq!(format!("{:?}", settings.http.profile), format!("{:?}", Profile::ietf()));
-    let errors = Config::none().settings().expect_err("nobody said where requests go").to_string();
+    let errors =
+        Config::none("semel proxy").settings().expect_err("nobody said where requests go").to_string();
     assert!(errors.contains("--upstream http://127.0.0.1:3000"), "{errors}");
 }
 

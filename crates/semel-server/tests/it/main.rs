@@ -4,6 +4,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
 
 mod admin;
+mod api;
 mod bounds;
 mod client;
 mod config;

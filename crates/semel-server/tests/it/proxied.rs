@@ -21,6 +21,7 @@ pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
         trusted_proxies: Vec::new(),
         admin: None,
         admin_tokens: Tokens::none(),
+        admin_tokens_file: None,
         audit: None,
         access_log: AccessLog::Off,
         bounds: Bounds::default(),

@@ -1,0 +1,230 @@
+//! What a caller wants: a claim, alone or with the outcome that is already there.
+
+use std::time::Duration;
+
+use semel::record::PermitId;
+use semel::{Fingerprint, Key, Lapse, OnOutage};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::outcome::Outcome;
+use super::text::{Text, given};
+use crate::access::{Caller, Need};
+use crate::api::problem::Problem;
+use crate::view::{Content, read_hex};
+
+/// The longest that a request may wait for somebody else's run.
+pub(crate) const WAIT_MAX: Duration = Duration::from_mins(1);
+/// The longest that an owner or the id of an event may be.
+const WORDS_BYTES_MAX: usize = 1_024;
+
+/// What a lapsed lease means.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LapseWord {
+    /// The run is taken for dead, and the next claim runs.
+    Rerun,
+    /// Nobody knows whether the effect landed: somebody must decide.
+    Hold,
+}
+
+/// How the bytes of an outcome are shown.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OutcomeAs {
+    /// As JSON if they are JSON text, else as base64.
+    Json,
+    /// As base64.
+    Base64,
+}
+
+impl OutcomeAs {
+    /// What this caller is shown.
+    pub(crate) fn content(wanted: Option<Self>, caller: &Caller) -> Content {
+        match wanted {
+            _ if !caller.may(Need::Content) => Content::Hidden,
+            Some(Self::Base64) => Content::Base64,
+            Some(Self::Json) | None => Content::Json,
+        }
+    }
+}
+
+/// Two bodies with the same members, but for the last: unknown ones are refused by name, which rules out a body within
+/// a body.
+macro_rules! bodies {
+    (
+        $(#[$claim_doc:meta])* $claim:ident, $(#[$with_doc:meta])* $with:ident, for<$a:lifetime>
+        { $($(#[$member_doc:meta])* $member:ident: $type:ty,)* }
+    ) => {
+        $(#[$claim_doc])*
+        #[derive(Debug, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct $claim<$a> {
+            $($(#[$member_doc])* $member: $type,)*
+            /// How long to wait for a running caller to settle, instead of being told that it is busy; not in a batch.
+            #[schema(maximum = 60_000, example = 0)]
+            wait_ms: Option<u64>,
+        }
+
+        $(#[$with_doc])*
+        #[derive(Debug, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct $with<$a> {
+            $($(#[$member_doc])* $member: $type,)*
+            /// What is already there.
+            outcome: Outcome<$a>,
+        }
+
+        impl<$a> $with<$a> {
+            /// The claim, and the outcome that comes with it.
+            pub(crate) fn split(self) -> ($claim<$a>, Outcome<$a>) {
+                ($claim { $($member: self.$member,)* wait_ms: None }, self.outcome)
+            }
+        }
+    };
+}
+
+bodies! {
+    /// Asks to run. Exactly one of all callers of a key is told to.
+    Claim,
+    /// Stores an outcome that is already there, unless the key is taken: claim and complete in one.
+    RecordOnce,
+    for<'a> {
+        /// The tenant's path, outermost first: at most 8 parts.
+        #[serde(borrow, default)]
+        #[schema(value_type = Vec<String>, max_items = 8, example = json!(["acme"]))]
+        scope: Vec<Text<'a>>,
+        /// What kind of work this is.
+        #[schema(value_type = String, min_length = 1, max_length = 512, example = "charge")]
+        operation: Text<'a>,
+        /// Which one of its kind.
+        #[schema(value_type = String, min_length = 1, max_length = 1_024, example = "order-1042")]
+        name: Text<'a>,
+        /// The SHA-256 of the request, or another digest of 32 bytes, in 64 hex digits: another request under the same
+        /// key is a mismatch.
+        #[schema(value_type = Option<String>, pattern = "^[0-9a-fA-F]{64}$")]
+        fingerprint: Option<Text<'a>>,
+        /// The request itself, instead of its fingerprint. The order of members does not matter.
+        #[serde(borrow, default, deserialize_with = "given")]
+        #[schema(value_type = Option<Value>)]
+        request: Option<&'a RawValue>,
+        /// A random number of 128 bits in 32 hex digits, minted by the caller: with it, a claim may be sent again after
+        /// a lost reply and finds its own run.
+        #[schema(value_type = Option<String>, pattern = "^[0-9a-fA-F]{32}$")]
+        permit_id: Option<Text<'a>>,
+        /// Who asks, in words for people; else the name of the token.
+        #[schema(value_type = Option<String>, max_length = 1_024, example = "worker-7")]
+        owner: Option<Text<'a>>,
+        /// How long the permit is good without renewal; else as the server is set up, a minute.
+        #[schema(minimum = 1, maximum = 86_400_000, example = 60_000)]
+        lease_ms: Option<u64>,
+        /// How long the outcome is remembered; else as the server is set up, a day.
+        #[schema(minimum = 1, maximum = 3_153_600_000_000_u64, example = 86_400_000)]
+        retention_ms: Option<u64>,
+        /// What a lapsed lease means.
+        lapse: Option<LapseWord>,
+        /// How many runs may be granted before the record is held.
+        #[schema(minimum = 1)]
+        attempts_max: Option<u32>,
+        /// A running record of the same owner is this caller's own, from before it restarted: take it over at once.
+        #[serde(default)]
+        reentrant: bool,
+        /// The event that asks; a new record remembers it.
+        #[schema(value_type = Option<String>, max_length = 1_024)]
+        first_event: Option<Text<'a>>,
+        /// How the bytes of a replayed outcome are shown: as JSON where they are JSON text, unless this says `base64`.
+        outcome_as: Option<OutcomeAs>,
+    }
+}
+
+/// A claim that may be made.
+pub(crate) struct Asked {
+    pub(crate) claim: semel::Claim,
+    pub(crate) wait: Duration,
+    pub(crate) content: Content,
+}
+
+impl Claim<'_> {
+    /// The claim in the engine's words, if the caller may make it.
+    pub(crate) fn asked(&self, caller: &Caller) -> Result<Asked, Problem> {
+        let key = Key::scoped(&self.scope, &self.operation, &self.name)?;
+        if !caller.reaches(&key) {
+            return Err(Problem::forbidden("the key is outside this token's scope"));
+        }
+        let owner = short("owner", self.owner.as_ref())?.unwrap_or_else(|| caller.name());
+        // A server cannot let its callers run without protection: they would not know.
+        let mut claim = semel::Claim::new(&key).owner(owner).on_outage(OnOutage::Closed);
+        if let Some(fingerprint) = self.fingerprint()? {
+            claim = claim.fingerprint(fingerprint);
+        }
+        if let Some(permit_id) = &self.permit_id {
+            let id = read_hex(permit_id).map(u128::from_be_bytes).map(PermitId::new);
+            claim = claim.permit_id(id.ok_or_else(|| {
+                Problem::invalid("permit_id is not 32 hex digits; mint 16 random bytes for each ask")
+            })?);
+        }
+        if let Some(event) = short("first_event", self.first_event.as_ref())? {
+            claim = claim.first_event(event);
+        }
+        if self.reentrant {
+            claim = claim.reentrant();
+        }
+        let content = OutcomeAs::content(self.outcome_as, caller);
+        Ok(Asked { claim: self.under_policy(claim), wait: self.wait()?, content })
+    }
+
+    fn under_policy(&self, mut claim: semel::Claim) -> semel::Claim {
+        if let Some(millis) = self.lease_ms {
+            claim = claim.lease(Duration::from_millis(millis));
+        }
+        if let Some(millis) = self.retention_ms {
+            claim = claim.retention(Duration::from_millis(millis));
+        }
+        if let Some(attempts) = self.attempts_max {
+            claim = claim.attempts_max(attempts);
+        }
+        match self.lapse {
+            Some(LapseWord::Rerun) => claim.lapse(Lapse::Rerun),
+            Some(LapseWord::Hold) => claim.lapse(Lapse::Hold),
+            None => claim,
+        }
+    }
+
+    fn fingerprint(&self) -> Result<Option<Fingerprint>, Problem> {
+        match (&self.fingerprint, self.request) {
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => {
+                Err(Problem::invalid("there is both a fingerprint and a request; give one of them"))
+            }
+            (Some(digits), None) => match read_hex(digits) {
+                Some(bytes) => Ok(Some(Fingerprint::from_bytes(bytes))),
+                None => Err(Problem::invalid("fingerprint is not 64 hex digits; give a SHA-256, or `request`")),
+            },
+            (None, Some(request)) => {
+                let request: Value = serde_json::from_str(request.get())
+                    .map_err(|error| Problem::invalid(format!("request cannot be read: {error}")))?;
+                Ok(Some(Fingerprint::of(&request)?))
+            }
+        }
+    }
+
+    fn wait(&self) -> Result<Duration, Problem> {
+        let wait = Duration::from_millis(self.wait_ms.unwrap_or(0));
+        if wait > WAIT_MAX {
+            return Err(Problem::invalid("wait_ms is over 60000; ask again instead of waiting longer"));
+        }
+        Ok(wait)
+    }
+}
+
+/// Words for people are kept in every record: they have a bound.
+fn short<'a>(member: &str, text: Option<&'a Text<'_>>) -> Result<Option<&'a str>, Problem> {
+    match text {
+        Some(text) if text.len() > WORDS_BYTES_MAX => {
+            Err(Problem::invalid(format!("{member} is longer than {WORDS_BYTES_MAX} bytes; shorten it")))
+        }
+        text => Ok(text.map(|text| &**text)),
+    }
+}

@@ -1,0 +1,91 @@
+//! What a run produced, as its caller sends it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use semel::OutcomeKind;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::text::{Text, given};
+use crate::api::problem::{Code, Problem};
+
+/// The largest outcome.
+const OUTCOME_BYTES_MAX: usize = 4 << 20;
+/// The longest that the kind of an outcome may be.
+const KIND_BYTES_MAX: usize = 64;
+
+/// What a run produced. JSON is stored as its text, exactly as it came.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Outcome<'a> {
+    /// How the run ended: `success` if not given, `failure`, or a word of the application's own.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 64, example = "success")]
+    kind: Option<Text<'a>>,
+    /// The outcome as JSON of any kind; this or `base64`, at most 4 MiB.
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schema(value_type = Option<serde_json::Value>, example = json!({"charge": "ch_1"}))]
+    json: Option<&'a RawValue>,
+    /// The outcome as bytes in base64; this or `json`.
+    #[schema(value_type = Option<String>)]
+    base64: Option<Text<'a>>,
+    /// What it points at first: a payment's id, say.
+    #[schema(value_type = Option<String>, example = "ch_1")]
+    primary: Option<Text<'a>>,
+    /// What it points at second.
+    #[schema(value_type = Option<String>)]
+    secondary: Option<Text<'a>>,
+    /// Details for people and tools.
+    #[schema(value_type = Option<serde_json::Value>)]
+    details: Option<&'a RawValue>,
+}
+
+impl Outcome<'_> {
+    /// The outcome in the engine's words.
+    pub(crate) fn outcome(&self) -> Result<semel::Outcome, Problem> {
+        let kind = match self.kind.as_deref() {
+            None => OutcomeKind::Success,
+            Some(word) if word.is_empty() || word.len() > KIND_BYTES_MAX => {
+                return Err(Problem::invalid("kind is a word of 1 to 64 bytes; `success` if it is left out"));
+            }
+            Some(word) => OutcomeKind::from_word(word),
+        };
+        let bytes = bytes_of(self.json, self.base64.as_deref())?;
+        let notes = [self.primary.as_deref(), self.secondary.as_deref(), self.details.map(RawValue::get)];
+        let note_bytes = notes.iter().flatten().map(|note| note.len()).fold(0, usize::saturating_add);
+        if bytes.len().saturating_add(note_bytes) > OUTCOME_BYTES_MAX {
+            return Err(too_large());
+        }
+        let mut outcome = semel::Outcome::new(kind, bytes);
+        let [primary, secondary, details] = notes;
+        if let Some(primary) = primary {
+            outcome = outcome.primary_reference(primary);
+        }
+        if let Some(secondary) = secondary {
+            outcome = outcome.secondary_reference(secondary);
+        }
+        if let Some(details) = details {
+            outcome = outcome.details_text(details);
+        }
+        Ok(outcome)
+    }
+}
+
+/// The bytes that are meant, given as JSON or as base64; none if neither is given.
+pub(crate) fn bytes_of(json: Option<&RawValue>, base64: Option<&str>) -> Result<Vec<u8>, Problem> {
+    let bytes = match (json, base64) {
+        (None, None) => Vec::new(),
+        (Some(_), Some(_)) => return Err(Problem::invalid("there is both json and base64; give one of them")),
+        (Some(json), None) => json.get().as_bytes().to_vec(),
+        (None, Some(text)) => STANDARD
+            .decode(text)
+            .map_err(|error| Problem::invalid(format!("base64 cannot be read: {error}")))?,
+    };
+    if bytes.len() > OUTCOME_BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
+}
+
+fn too_large() -> Problem {
+    let detail =
+        format!("the outcome is larger than {OUTCOME_BYTES_MAX} bytes; keep it elsewhere and store where it is");
+    Problem::new(Code::TooLarge, detail)
+}

@@ -1,0 +1,159 @@
+//! A whole record as JSON.
+
+use semel::clock::Timestamp;
+use semel::record::{Record, Running, State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::outcome::{Content, OutcomeView};
+use super::parts::{Id, Moment, millis};
+use super::words;
+
+/// One record; its members only ever grow in number.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Record)]
+pub struct RecordView<'a> {
+    /// What identifies it.
+    pub id: Id,
+    /// The tenant's path, outermost first.
+    pub scope: Vec<&'a str>,
+    /// What kind of work it is.
+    pub operation: &'a str,
+    /// Which one of its kind.
+    pub name: &'a str,
+    /// `running`, `done`, `released` or `held`.
+    #[schema(example = "done")]
+    pub state: &'static str,
+    /// How often a run was granted.
+    pub attempt: u32,
+    /// How many of them no longer count against a bound.
+    pub pardoned: u32,
+    /// What a lapsed lease means: `rerun` or `hold`.
+    #[schema(example = "rerun")]
+    pub lapse: &'static str,
+    /// How long it is remembered once settled.
+    pub retention_ms: u64,
+    /// When the store first wrote it.
+    pub first_seen_at: Moment,
+    /// When the store last wrote it.
+    pub changed_at: Moment,
+    /// Since when it is in its state.
+    pub since: Moment,
+    /// How long ago it was first seen.
+    pub age_ms: u64,
+    /// Until when it is remembered; `null` for ever.
+    pub remembered_until: Option<Moment>,
+    /// The event that first claimed it.
+    pub first_event: Option<&'a str>,
+    /// Whether requests under this key are compared.
+    pub has_fingerprint: bool,
+    /// How many requests had this key and another fingerprint.
+    pub mismatches: u64,
+    /// How many claims were answered without a run.
+    pub duplicates: u64,
+    /// When the last of them came.
+    pub last_duplicate_at: Option<Moment>,
+    /// The store's number for its last write.
+    pub version: u64,
+    /// The steps that a next attempt need not repeat, by size.
+    pub steps: Vec<StepSize<'a>>,
+    /// What only a running record has.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[schema(inline)]
+    pub running: Option<RunningView<'a>>,
+    /// The number that only grows, of a running or done record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64, required = false)]
+    pub fence: Option<u64>,
+    /// What a done record's run produced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = OutcomeView, required = false)]
+    pub outcome: Option<OutcomeView<'a>>,
+    /// Why a released or held record is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub reason: Option<&'a str>,
+}
+
+/// A step by its size.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StepSize<'a> {
+    /// What the work calls it.
+    pub name: &'a str,
+    /// How many bytes its value has.
+    pub bytes: usize,
+}
+
+/// What only a running record has.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunningView<'a> {
+    /// Who runs.
+    pub owner: &'a str,
+    /// How long the permit is good without renewal.
+    pub lease_ms: u64,
+    /// When the lease was last renewed.
+    pub leased_at: Moment,
+    /// Until when the permit is good.
+    pub lease_until: Moment,
+    /// Whether nobody renewed it in time.
+    pub lapsed: bool,
+}
+
+impl<'a> RecordView<'a> {
+    /// The record as it is at `now`, on the store's clock.
+    pub fn of(record: &'a Record, now: Timestamp, content: Content) -> Self {
+        let (mut running, mut fence, mut outcome, mut reason) = (None, None, None, None);
+        match &record.state {
+            State::Running(run) => {
+                fence = Some(run.fence.get());
+                running = Some(RunningView::of(run, now));
+            }
+            State::Done(done) => {
+                fence = Some(done.fence.get());
+                outcome = Some(OutcomeView::of(&done.outcome, content));
+            }
+            State::Released(released) => reason = Some(&*released.reason),
+            State::Held(held) => reason = Some(&*held.reason),
+        }
+        let size = |step: &'a semel::record::Step| StepSize { name: &step.name, bytes: step.value.len() };
+        Self {
+            id: Id(record.key.id()),
+            scope: record.key.scope().collect(),
+            operation: record.key.operation(),
+            name: record.key.name(),
+            state: record.state.word().as_str(),
+            attempt: record.attempt,
+            pardoned: record.pardoned,
+            lapse: words::lapse(record.lapse),
+            retention_ms: millis(record.retention),
+            first_seen_at: Moment(record.first_seen_at),
+            changed_at: Moment(record.changed_at),
+            since: Moment(words::since(record)),
+            age_ms: millis(now.since(record.first_seen_at)),
+            remembered_until: record.live_until().map(Moment),
+            first_event: record.first_event.as_deref(),
+            has_fingerprint: record.fingerprint.is_some(),
+            mismatches: record.mismatches.count,
+            duplicates: record.duplicates.count,
+            last_duplicate_at: record.duplicates.last_seen_at.map(Moment),
+            version: record.version.get(),
+            steps: record.steps().iter().map(size).collect(),
+            running,
+            fence,
+            outcome,
+            reason,
+        }
+    }
+}
+
+impl<'a> RunningView<'a> {
+    fn of(running: &'a Running, now: Timestamp) -> Self {
+        Self {
+            owner: &running.owner,
+            lease_ms: millis(running.lease),
+            leased_at: Moment(running.leased_at),
+            lease_until: Moment(running.lease_until()),
+            lapsed: !running.lease_is_good(now),
+        }
+    }
+}
