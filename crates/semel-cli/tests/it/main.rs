@@ -15,6 +15,7 @@ mod bench_and_file;
 mod binary;
 mod consume;
 mod demo;
+mod documented;
 mod http;
 mod list;
 mod offsets;
