@@ -33,7 +33,8 @@ fn metrics(text: &str) -> BTreeSet<String> {
         word.starts_with("semel_")
             && ["_total", "_seconds", "_lag", "_in_flight", "_runs", "_connections"].iter().any(|end| word.ends_with(end))
     };
-    words.filter(is_metric).map(str::to_owned).collect()
+    // A histogram is told as several series.
+    words.map(|word| word.strip_suffix("_bucket").unwrap_or(word)).filter(is_metric).map(str::to_owned).collect()
 }
 
 /// Those that the program writes, wherever it is written.
