@@ -48,6 +48,7 @@ impl Side {
             in_flight: InFlight::new(IN_FLIGHT_MAX),
             body_idle: LIMITS.body_idle,
             body: BODY,
+            is_over_tls: false,
             join_trace: None,
         };
         let (own, own_phase) = watch::channel(Phase::Serving);

@@ -19,6 +19,7 @@ use tracing::Instrument as _;
 
 use super::security;
 use crate::api::problem::{Code, Problem};
+use crate::dashboard::OverTls;
 use crate::listen::{Answers, Carried, ClientBody, InFlight, OneInFlight, Visit, admit};
 use crate::served::Served;
 
@@ -32,6 +33,7 @@ pub(crate) struct Hall {
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) body_idle: Duration,
     pub(crate) body: Duration,
+    pub(crate) is_over_tls: bool,
     pub(crate) join_trace: Option<fn(&tracing::Span, &HeaderMap)>,
 }
 
@@ -59,8 +61,14 @@ impl Hall {
         let version = request.version();
         let mut request =
             request.map(|body| ClientBody::new(body, self.body_idle, HeaderMap::clear).within(self.body));
+        if self.is_over_tls {
+            request.extensions_mut().insert(OverTls);
+        }
         if let Err(refusal) = admit(&mut request) {
             return refused(Problem::invalid(refusal.detail()), version);
+        }
+        if self.is_over_tls {
+            request.extensions_mut().insert(OverTls);
         }
         let span = tracing::info_span!(
             "semel.request",

@@ -64,6 +64,7 @@ impl Server {
             in_flight: Arc::clone(&in_flight),
             body_idle: settings.timeouts.body_idle,
             body: settings.timeouts.body,
+            is_over_tls: settings.tls.is_some(),
             join_trace: settings.join_trace,
         };
         let door =
@@ -90,6 +91,11 @@ impl Server {
     /// What it works on.
     pub fn served(&self) -> &Arc<Served> {
         &self.served
+    }
+
+    /// Requests that are being answered.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.count()
     }
 
     /// Knows these tokens from now on, instead of those before. From some to none, or from none to some, takes a restart.

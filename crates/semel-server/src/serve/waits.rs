@@ -11,6 +11,7 @@ pub(super) const WAITING_MAX: usize = 8_192;
 #[derive(Debug)]
 pub struct Waits {
     places: Arc<Semaphore>,
+    max: usize,
     is_draining: watch::Sender<bool>,
 }
 
@@ -24,10 +25,13 @@ pub struct Waiting {
 impl Waits {
     /// So many may wait at once.
     pub fn new(max: usize) -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
-            is_draining: watch::Sender::new(false),
-        }
+        let max = max.min(Semaphore::MAX_PERMITS);
+        Self { places: Arc::new(Semaphore::new(max)), max, is_draining: watch::Sender::new(false) }
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        self.max.saturating_sub(self.places.available_permits())
     }
 
     /// A place to wait; `None` if too many wait already.
@@ -78,7 +82,7 @@ mod tests {
     async fn as_many_wait_as_may_and_none_once_the_server_stops() {
         let waits = Waits::new(1);
         let mut one = waits.enter().expect("has room");
-        assert!(waits.enter().is_none() && !waits.is_draining());
+        assert!(waits.enter().is_none() && waits.waiting() == 1 && !waits.is_draining());
         waits.drain();
         one.cut_short().await;
         waits.draining().await;

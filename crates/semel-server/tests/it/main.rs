@@ -1,4 +1,4 @@
-//! The proxy on real sockets: what passes, what is refused, what is bounded, and how it ends.
+//! The proxy and the claim server on real sockets: what passes, what is refused, what is bounded, and how it ends.
 
 #![cfg(test)]
 #![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
@@ -8,6 +8,7 @@ mod api;
 mod bounds;
 mod client;
 mod config;
+mod dashboard;
 mod draining;
 mod failing;
 mod framing;
@@ -17,6 +18,7 @@ mod keys;
 mod passing;
 mod proxied;
 mod secured;
+mod server;
 mod service;
 mod streaming;
 mod upgrading;

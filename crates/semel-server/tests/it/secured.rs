@@ -18,7 +18,7 @@ use crate::proxied::{settings, start};
 use crate::service::Service;
 
 /// A certificate for `localhost` that vouches for itself.
-fn certificate() -> (TempDir, ServerTls) {
+pub(crate) fn certificate() -> (TempDir, ServerTls) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(["localhost".to_owned()]).expect("is made");
     let folder = tempfile::tempdir().expect("a folder for a test");
@@ -32,7 +32,7 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-async fn connect(
+pub(crate) async fn connect(
     address: SocketAddr,
     tls: &ServerTls,
     protocol: &[u8],
