@@ -9,6 +9,7 @@
 //! - [`dashboard`]: pages for people on call.
 //! - `listen`: connections of clients, for whatever answers them.
 //! - [`moment`]: moments as text.
+//! - [`operate`]: what operators do to somebody else's record.
 //! - [`proxy`]: the reverse proxy, in front of any HTTP service.
 //! - [`serve`]: the claim server: the API and the dashboard on one port.
 //! - [`served`]: what the API and the dashboard work on. [`sight`]: what people look at while it runs.

@@ -28,10 +28,10 @@ pub struct Served {
     pub rates: Rates,
     /// Decisions as they are made.
     pub live: Live,
-    /// What the API keeps between requests.
-    pub api: Kept,
     /// Requests that wait, and whether the server is about to stop.
     pub waits: Waits,
+    /// What the API keeps between requests.
+    pub api: Kept,
 }
 
 impl Served {
@@ -47,8 +47,8 @@ impl Served {
             census,
             rates,
             live: Live::default(),
-            api: Kept::default(),
             waits: Waits::default(),
+            api: Kept::default(),
         }
     }
 }

@@ -8,9 +8,10 @@ use semel::clock::Timestamp;
 use semel::record::{Record, StateWord};
 use semel::store::{Filter, Store};
 use semel_server::store::Address;
+use semel_server::view::RecordView;
 
 use super::show::Bytes;
-use super::{IdPrefix, json, words};
+use super::{IdPrefix, words};
 use crate::opening;
 use crate::terminal::bar::Bar;
 use crate::terminal::table::{Cell, Column, Table};
@@ -84,7 +85,7 @@ pub(crate) async fn list(plan: &List) -> Result<()> {
         last = records.last().map(|record| record.key.id()).or(last);
         bar.walked(walk.after(), shown as u64);
         if plan.json {
-            records.iter().try_for_each(|record| out::json(&json::record(record, now, plan.bytes)))?;
+            records.iter().try_for_each(|record| out::json(&RecordView::of(record, now, plan.bytes.content())))?;
         } else if plan.limit.is_some() {
             rows.extend(records.into_iter().map(|record| (record, now)));
         } else {

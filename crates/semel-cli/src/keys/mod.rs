@@ -3,9 +3,8 @@
 //! - [`which`](Which): which record is meant, by its key or by the beginning of its id.
 //! - [`list`](mod@list): many records, a line each. [`show`](mod@show): the whole life of one.
 //! - [`settle`]: release and resolve, which ask first.
-//! - [`json`]: a record for scripts. `words`: a record in words.
+//! - `words`: a record in words.
 
-mod json;
 mod list;
 mod settle;
 mod show;

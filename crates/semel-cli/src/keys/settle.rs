@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use semel::clock::Timestamp;
-use semel::machine::settle::{self, Proof, ReleaseAnswer};
 use semel::record::{Record, Running, State};
-use semel::store::{Store, Swap, SwapReply};
-use semel::{ErrorKind, Outcome, OutcomeKind, Resolution, Resolved, Semel};
-use semel_server::store::{Address, Opened};
+use semel::{Outcome, OutcomeKind, Resolution};
+use semel_server::operate::{Settled, release_in, resolve_in};
+use semel_server::store::Address;
 
 use super::show::headline;
 use super::which::{Found, Which};
@@ -16,9 +15,6 @@ use super::words;
 use crate::opening;
 use crate::terminal::question::{Consent, ask};
 use crate::terminal::{out, span, text};
-
-/// How often a release is tried again because the run renewed its lease meanwhile.
-const TRIES_MAX: usize = 16;
 
 /// Which key is to be released.
 #[derive(Debug)]
@@ -59,12 +55,9 @@ pub(crate) async fn release(plan: &Release) -> Result<()> {
                 &format!("{shown}\n\n{}", what_release_means(running, found.now)),
                 "Release it?",
             )?;
-            release_running(&*store, &found.record, running, &plan.reason).await?;
         }
         State::Held(_) => {
             ask(plan.consent, &format!("{shown}\n\n{HELD_RELEASE}"), "Release it?")?;
-            resolve_held(&store, &found.record, Resolution::Release { reason: plan.reason.as_str().into() })
-                .await?;
         }
         State::Released(_) => {
             return out::line(&format!("{shown}\n\nIt is released already: the next claim runs."));
@@ -75,6 +68,7 @@ pub(crate) async fn release(plan: &Release) -> Result<()> {
             words::left(&found.record, found.now)
         ),
     }
+    expected(release_in(&*store, &found.record, &plan.reason, None).await?)?;
     let next = found.record.attempt.saturating_add(1);
     out::line(&format!("Released {}: the next claim runs as attempt {next}.", name(&found.record)))
 }
@@ -93,43 +87,6 @@ fn what_release_means(running: &Running, now: Timestamp) -> String {
          its complete is refused as lost, and its outcome is not stored. Stop that process first if you can.",
         text::shown(&running.owner)
     )
-}
-
-/// Releases just the run that was shown: if another took over, nothing is changed.
-async fn release_running(store: &dyn Store, shown: &Record, running: &Running, reason: &str) -> Result<()> {
-    let proof = Proof { permit_id: running.permit_id, fence: Some(running.fence) };
-    for _ in 0..TRIES_MAX {
-        let answer = store.load(vec![shown.key.id()]).await?;
-        let found = answer.value.into_iter().next().flatten();
-        let ruling = settle::release(found.as_ref(), proof, reason, answer.now);
-        let (ReleaseAnswer::Released, Some(write)) = (ruling.answer, ruling.write) else {
-            if found.as_ref().is_some_and(|record| is_released_by(record, shown, reason)) {
-                return Ok(());
-            }
-            let state = found.map_or("gone", |record| record.state.word().as_str());
-            bail!(
-                "it changed meanwhile, and nothing was done: it is {state} now. Look again with `semel keys show`"
-            );
-        };
-        let expected = found.map(|record| record.version);
-        match store.swap(vec![Swap { expected, next: write.next, keep: write.keep }]).await {
-            Ok(answer) => {
-                if let Some(SwapReply::Swapped(_)) = answer.value.first() {
-                    return Ok(());
-                }
-            }
-            // The next look tells whether it took.
-            Err(error) if error.kind() == ErrorKind::Unknown => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    bail!("the run kept writing first, or replies were lost; look with `semel keys show`, then try again")
-}
-
-/// Whether an earlier try of this release took, and its reply was lost.
-fn is_released_by(record: &Record, shown: &Record, reason: &str) -> bool {
-    let State::Released(released) = &record.state else { return false };
-    record.attempt == shown.attempt && &*released.reason == reason && released.settled_at >= shown.changed_at
 }
 
 /// Settles a held key.
@@ -165,15 +122,15 @@ pub(crate) async fn resolve(plan: &Resolve) -> Result<()> {
         }
     };
     ask(plan.consent, &format!("{shown}\n\n{what}"), question)?;
-    resolve_held(&store, &found.record, resolution).await?;
+    expected(resolve_in(&*store, &found.record, &resolution, None).await?)?;
     out::line(&format!("Resolved {}: {done}", name(&found.record)))
 }
 
-async fn resolve_held(store: &Opened, record: &Record, resolution: Resolution) -> Result<()> {
-    let semel = Semel::builder_shared(store.store()).build()?;
-    match semel.resolve(&record.key, resolution).await? {
-        Resolved::Resolved => Ok(()),
-        Resolved::NotHeld => {
+/// What became of it, if that was not what was wanted.
+fn expected(settled: Settled) -> Result<()> {
+    match settled {
+        Settled::Released | Settled::Resolved => Ok(()),
+        Settled::NotHeld | Settled::Changed => {
             bail!("it changed meanwhile, and nothing was done. Look again with `semel keys show`")
         }
     }

@@ -5,9 +5,10 @@ use semel::clock::Timestamp;
 use semel::record::{Record, State};
 use semel::{Lapse, Outcome};
 use semel_server::store::Address;
+use semel_server::view::{Content, RecordView};
 
 use super::which::{Found, Which};
-use super::{json, words};
+use super::words;
 use crate::opening;
 use crate::terminal::text::{self, is_printable};
 use crate::terminal::{bytes, moment, number, out, span, style};
@@ -28,11 +29,21 @@ pub(crate) enum Bytes {
     Hidden,
 }
 
+impl Bytes {
+    /// What scripts are shown.
+    pub(super) fn content(self) -> Content {
+        match self {
+            Self::Shown => Content::Base64,
+            Self::Hidden => Content::Hidden,
+        }
+    }
+}
+
 pub(crate) async fn show(plan: &Show) -> Result<()> {
     let store = opening::open_existing(&plan.store).await?;
     let Found { record, now } = plan.which.find(&*store).await?;
     if plan.json {
-        return out::json(&json::record(&record, now, plan.bytes));
+        return out::json(&RecordView::of(&record, now, plan.bytes.content()));
     }
     let mut lines = vec![style::strong().apply_to(text::shown(&words::key(&record))).to_string()];
     lines.push(headline(&record, now));

@@ -4,22 +4,21 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use anyhow::Result;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use console::Style;
 use semel::clock::Timestamp;
-use semel::{Outcome, Semel};
+use semel::Semel;
+use semel_server::sight::walk;
 use semel_server::store::Address;
+use semel_server::view::Content;
+use semel_server::view::receipt::{ReceiptView, error};
 use semel_stream::{EventRecord, EventState, Pipeline, ReceiptFilter, ReceiptsAfter, Statistics};
-use serde_json::{Value, json};
 
 use crate::opening;
 use crate::terminal::bar::Bar;
-use crate::terminal::moment::{self, rfc3339};
+use crate::terminal::moment;
 use crate::terminal::number::counted;
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{bytes, out, style};
-use semel_server::sight::walk;
 
 /// Which events are to be listed.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ pub(crate) async fn list(plan: &Receipts) -> Result<()> {
     drop(bar);
     let events = newest.sorted();
     if plan.json {
-        return events.iter().try_for_each(|event| out::json(&json(event)));
+        return events.iter().try_for_each(|event| out::json(&ReceiptView::of(event, Content::Base64)));
     }
     let now = walk::now(&*store).await?;
     if !events.is_empty() {
@@ -167,33 +166,6 @@ fn said(event: &EventRecord) -> String {
     }
 }
 
-/// Why a dead letter is one.
-fn error(outcome: &Outcome) -> Option<String> {
-    let details: Value = serde_json::from_str(outcome.details_json()?).ok()?;
-    Some(details.get("error")?.as_str()?.to_owned())
-}
-
-fn json(event: &EventRecord) -> Value {
-    let mut object = json!({
-        "event": event.event,
-        "state": event.state.as_str().replace(' ', "_"),
-        "since": rfc3339(event.since),
-        "attempts": event.attempts,
-        "duplicates": event.duplicates,
-        "who_or_why": event.who_or_why,
-        "kind": event.outcome.as_ref().map(|outcome| outcome.kind().as_str()),
-        "error": event.outcome.as_ref().filter(|_| event.state == EventState::DeadLetter).and_then(error),
-    });
-    let output = event.outcome.as_ref().map(Outcome::bytes);
-    if let (Some(bytes), Some(object)) = (output, object.as_object_mut()) {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => object.insert("output".to_owned(), json!(text)),
-            Err(_) => object.insert("output_base64".to_owned(), json!(STANDARD.encode(bytes))),
-        };
-    }
-    object
-}
-
 fn footer(plan: &Receipts, counts: &Statistics, seen: u64, shown: u64) -> String {
     if seen == 0 {
         let which =
@@ -251,9 +223,7 @@ mod tests {
         event.state = EventState::DeadLetter;
         event.outcome = Some(semel_stream::dead_letter(3, "too large"));
         assert_eq!(said(&event), "too large");
-        assert_eq!(
-            (&json(&event)["error"], &json(&event)["state"]),
-            (&"too large".into(), &"dead_letter".into())
-        );
+        let view = ReceiptView::of(&event, Content::Base64);
+        assert_eq!((view.error.as_deref(), &*view.state), (Some("too large"), "dead_letter"));
     }
 }

@@ -1,6 +1,7 @@
 //! Claims and `record_once`, one or many.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use semel::Decision;
@@ -29,16 +30,21 @@ pub(super) async fn claim(
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
     let Asked { claim, wait, content } = body.read::<Claim<'_>>()?.asked(&asker.0)?;
-    let decision = if wait.is_zero() {
-        served.semel.claim(claim).await?
-    } else {
-        // With too many waiting, one more is told that the key is busy instead.
-        let place = served.api.wait();
-        let claim = if place.is_some() { claim.wait_up_to(wait) } else { claim };
-        served.semel.claim(claim).await?
-    };
+    let decision =
+        if wait.is_zero() { served.semel.claim(claim).await? } else { patient(&served, claim, wait).await? };
     let granting = granting(&served, &decision);
     Answer::of(&Decided::of(&decision, &granting, content)?)
+}
+
+/// Waits for a running caller to settle. With too many waiting, or while the server stops, the key is just busy.
+async fn patient(served: &Served, claim: semel::Claim, wait: Duration) -> Result<Decision, Problem> {
+    let Some(mut waiting) = served.waits.enter() else { return Ok(served.semel.claim(claim).await?) };
+    let at_once = claim.clone();
+    tokio::select! {
+        biased;
+        decision = served.semel.claim(claim.wait_up_to(wait)) => Ok(decision?),
+        () = waiting.cut_short() => Ok(served.semel.claim(at_once).await?),
+    }
 }
 
 /// Claim up to 1,000 keys in one request

@@ -3,6 +3,7 @@
 //! - [`router`]: which path is answered by what. [`problem`]: how a request is refused. `body`: strict JSON, both ways.
 //! - `claim`, `settle`: what workers ask. `wire`: what goes over the wire, as types. `each`: many asks in few swaps.
 //! - `admit`: whether a caller may ask at all. `permit_text`: a permit that another server can go on with. `granted`: the permits that this one granted.
+//! - `records`, `list`, `stats`, `pipelines`: what people and tools look at. `operators`: what they do. `query`: strict URLs.
 //! - [`kept`](Kept): what is kept between requests.
 
 mod admit;
@@ -11,11 +12,17 @@ mod claim;
 mod each;
 mod granted;
 mod kept;
+mod list;
 mod openapi;
+mod operators;
 mod permit_text;
+mod pipelines;
 pub mod problem;
+mod query;
+mod records;
 mod router;
 mod settle;
+mod stats;
 mod wire;
 
 pub use kept::Kept;

@@ -8,7 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::openapi::Document;
-use super::{claim, settle};
+use super::{claim, list, operators, pipelines, records, settle, stats};
 use crate::served::Served;
 
 /// Everything under `/v1`, the OpenAPI document, and its page.
@@ -31,4 +31,12 @@ fn documented() -> OpenApiRouter<Arc<Served>> {
         .routes(routes!(settle::renew))
         .routes(routes!(settle::renew_batch))
         .routes(routes!(settle::step))
+        .routes(routes!(records::by_key))
+        .routes(routes!(records::by_id))
+        .routes(routes!(list::records))
+        .routes(routes!(stats::stats))
+        .routes(routes!(pipelines::offsets))
+        .routes(routes!(pipelines::receipts))
+        .routes(routes!(operators::release))
+        .routes(routes!(operators::resolve))
 }

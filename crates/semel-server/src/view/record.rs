@@ -1,13 +1,14 @@
 //! A whole record as JSON.
 
+use semel::Lapse;
 use semel::clock::Timestamp;
-use semel::record::{Record, Running, State};
+use semel::record::{Record, State, Step};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::outcome::{Content, OutcomeView};
 use super::parts::{Id, Moment, millis};
-use super::words;
+use crate::shown;
 
 /// One record; its members only ever grow in number.
 #[derive(Debug, Serialize, ToSchema)]
@@ -57,10 +58,26 @@ pub struct RecordView<'a> {
     pub version: u64,
     /// The steps that a next attempt need not repeat, by size.
     pub steps: Vec<StepSize<'a>>,
-    /// What only a running record has.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    #[schema(inline)]
-    pub running: Option<RunningView<'a>>,
+    /// Who runs a running record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub owner: Option<&'a str>,
+    /// How long a running record's permit is good without renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64, required = false)]
+    pub lease_ms: Option<u64>,
+    /// When a running record's lease was last renewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Moment, required = false)]
+    pub leased_at: Option<Moment>,
+    /// Until when a running record's permit is good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Moment, required = false)]
+    pub lease_until: Option<Moment>,
+    /// Whether nobody renewed a running record in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = bool, required = false)]
+    pub lapsed: Option<bool>,
     /// The number that only grows, of a running or done record.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u64, required = false)]
@@ -84,38 +101,10 @@ pub struct StepSize<'a> {
     pub bytes: usize,
 }
 
-/// What only a running record has.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct RunningView<'a> {
-    /// Who runs.
-    pub owner: &'a str,
-    /// How long the permit is good without renewal.
-    pub lease_ms: u64,
-    /// When the lease was last renewed.
-    pub leased_at: Moment,
-    /// Until when the permit is good.
-    pub lease_until: Moment,
-    /// Whether nobody renewed it in time.
-    pub lapsed: bool,
-}
-
 impl<'a> RecordView<'a> {
     /// The record as it is at `now`, on the store's clock.
     pub fn of(record: &'a Record, now: Timestamp, content: Content) -> Self {
-        let (mut running, mut fence, mut outcome, mut reason) = (None, None, None, None);
-        match &record.state {
-            State::Running(run) => {
-                fence = Some(run.fence.get());
-                running = Some(RunningView::of(run, now));
-            }
-            State::Done(done) => {
-                fence = Some(done.fence.get());
-                outcome = Some(OutcomeView::of(&done.outcome, content));
-            }
-            State::Released(released) => reason = Some(&*released.reason),
-            State::Held(held) => reason = Some(&*held.reason),
-        }
-        let size = |step: &'a semel::record::Step| StepSize { name: &step.name, bytes: step.value.len() };
+        let size = |step: &'a Step| StepSize { name: &step.name, bytes: step.value.len() };
         Self {
             id: Id(record.key.id()),
             scope: record.key.scope().collect(),
@@ -124,11 +113,11 @@ impl<'a> RecordView<'a> {
             state: record.state.word().as_str(),
             attempt: record.attempt,
             pardoned: record.pardoned,
-            lapse: words::lapse(record.lapse),
+            lapse: lapse(record.lapse),
             retention_ms: millis(record.retention),
             first_seen_at: Moment(record.first_seen_at),
             changed_at: Moment(record.changed_at),
-            since: Moment(words::since(record)),
+            since: Moment(shown::record::since(record)),
             age_ms: millis(now.since(record.first_seen_at)),
             remembered_until: record.live_until().map(Moment),
             first_event: record.first_event.as_deref(),
@@ -138,22 +127,44 @@ impl<'a> RecordView<'a> {
             last_duplicate_at: record.duplicates.last_seen_at.map(Moment),
             version: record.version.get(),
             steps: record.steps().iter().map(size).collect(),
-            running,
-            fence,
-            outcome,
-            reason,
+            owner: None,
+            lease_ms: None,
+            leased_at: None,
+            lease_until: None,
+            lapsed: None,
+            fence: None,
+            outcome: None,
+            reason: None,
         }
+        .in_state(&record.state, now, content)
+    }
+
+    /// With what only a record in this state has.
+    fn in_state(mut self, state: &'a State, now: Timestamp, content: Content) -> Self {
+        match state {
+            State::Running(running) => {
+                self.owner = Some(&running.owner);
+                self.fence = Some(running.fence.get());
+                self.lease_ms = Some(millis(running.lease));
+                self.leased_at = Some(Moment(running.leased_at));
+                self.lease_until = Some(Moment(running.lease_until()));
+                self.lapsed = Some(!running.lease_is_good(now));
+            }
+            State::Done(done) => {
+                self.fence = Some(done.fence.get());
+                self.outcome = Some(OutcomeView::of(&done.outcome, content));
+            }
+            State::Released(released) => self.reason = Some(&released.reason),
+            State::Held(held) => self.reason = Some(&held.reason),
+        }
+        self
     }
 }
 
-impl<'a> RunningView<'a> {
-    fn of(running: &'a Running, now: Timestamp) -> Self {
-        Self {
-            owner: &running.owner,
-            lease_ms: millis(running.lease),
-            leased_at: Moment(running.leased_at),
-            lease_until: Moment(running.lease_until()),
-            lapsed: !running.lease_is_good(now),
-        }
+/// The word for a lapse policy.
+fn lapse(lapse: Lapse) -> &'static str {
+    match lapse {
+        Lapse::Rerun => "rerun",
+        Lapse::Hold => "hold",
     }
 }

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 use semel::Semel;
 use semel::store::Store;
-use semel_server::access::{Audit, Tokens};
+use semel_server::access::Tokens;
 use semel_server::served::Served;
 use semel_server::store::{Address, Opened};
 use serde_json::Value;
@@ -56,18 +56,8 @@ impl Server {
 
     pub(crate) async fn on(store: Arc<Opened>, tokens: Tokens) -> Self {
         let semel = Semel::builder_shared(store.store()).build().expect("is fine");
-        let served = Arc::new(Served {
-            semel,
-            store,
-            store_address: "memory:".to_owned(),
-            tokens,
-            audit: Audit::to_log(),
-            census: semel_server::sight::Census::default(),
-            rates: semel_server::sight::Rates::default(),
-            live: semel_server::sight::Live::default(),
-            api: semel_server::api::Kept::default(),
-        });
-        let router = semel_server::api::router().with_state(Arc::clone(&served));
+        let served = Arc::new(Served::new(semel, store, "memory:".to_owned(), tokens));
+        let router = semel_server::serve::app(Arc::clone(&served));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("has an address");
         let task = tokio::spawn(async move {

@@ -1,0 +1,134 @@
+//! What operators do to somebody else's record.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use semel::Resolution;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::admit::admit;
+use super::body::{Answer, Json};
+use super::openapi::Refused;
+use super::problem::{Code, Problem};
+use super::query::id;
+use super::records::found;
+use super::wire::{Outcome, Text, bounded};
+use crate::access::{Asker, Need};
+use crate::operate::{self, Settled};
+use crate::served::Served;
+
+/// Releases a running or held record.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReleaseRecord<'a> {
+    /// Why, in words for people.
+    #[serde(borrow)]
+    #[schema(value_type = String, min_length = 1, max_length = 4_096, example = "the worker's machine is gone")]
+    reason: Text<'a>,
+    /// Only if the record is still at this version.
+    version: Option<u64>,
+}
+
+/// Settles a held record: with an outcome, or with a release.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResolveRecord<'a> {
+    /// The effect landed, with this outcome: retries get it. This or `release`.
+    #[serde(borrow)]
+    outcome: Option<Outcome<'a>>,
+    /// The effect did not land: the next claim runs. This or `outcome`.
+    release: Option<Because<'a>>,
+    /// Only if the record is still at this version.
+    version: Option<u64>,
+}
+
+/// Why.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Because<'a> {
+    /// In words for people.
+    #[serde(borrow)]
+    #[schema(value_type = String, min_length = 1, max_length = 4_096, example = "the provider knows nothing of it")]
+    reason: Text<'a>,
+}
+
+/// What became of an operator's action.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub(super) enum OperatorAnswer {
+    /// The next claim runs.
+    Released,
+    /// The record is settled as was said.
+    Resolved,
+    /// There is nothing to settle: it is done, released, or (to resolve) still running. Nothing was changed.
+    NotHeld,
+    /// The record is no longer what was shown. Nothing was changed: look again.
+    Changed,
+}
+
+impl From<Settled> for OperatorAnswer {
+    fn from(settled: Settled) -> Self {
+        match settled {
+            Settled::Released => Self::Released,
+            Settled::Resolved => Self::Resolved,
+            Settled::NotHeld => Self::NotHeld,
+            Settled::Changed => Self::Changed,
+        }
+    }
+}
+
+/// Take a run away from whoever has it, or let a held record run again
+///
+/// This stops nobody: a run that still goes on is told that it lost its permit when it asks next.
+#[utoipa::path(post, path = "/v1/records/{id}/release", tag = "operate", operation_id = "release_record",
+    params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
+    request_body = ReleaseRecord,
+    responses((status = 200, description = "What became of it.", body = OperatorAnswer), Refused))]
+pub(super) async fn release(
+    State(served): State<Arc<Served>>,
+    asker: Asker,
+    Path(digits): Path<String>,
+    body: Json,
+) -> Result<Answer, Problem> {
+    admit(&asker, Need::Act, 1)?;
+    let asked = body.read::<ReleaseRecord<'_>>()?;
+    let (reason, version) = (bounded("reason", &asked.reason)?.to_owned(), asked.version);
+    let (record, _) = found(&served, &asker.0, id(&digits).map_err(Problem::invalid)?).await?;
+    to_the_end(async move { operate::release(&served, &asker.0, &record, &reason, version).await }).await
+}
+
+/// Settle a held record: done with an outcome, or released
+#[utoipa::path(post, path = "/v1/records/{id}/resolve", tag = "operate", operation_id = "resolve_record",
+    params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
+    request_body = ResolveRecord,
+    responses((status = 200, description = "What became of it.", body = OperatorAnswer), Refused))]
+pub(super) async fn resolve(
+    State(served): State<Arc<Served>>,
+    asker: Asker,
+    Path(digits): Path<String>,
+    body: Json,
+) -> Result<Answer, Problem> {
+    admit(&asker, Need::Act, 1)?;
+    let asked = body.read::<ResolveRecord<'_>>()?;
+    let resolution = match (&asked.outcome, &asked.release) {
+        (Some(outcome), None) => Resolution::Done(outcome.outcome()?),
+        (None, Some(release)) => Resolution::Release { reason: bounded("reason", &release.reason)?.into() },
+        (None, None) | (Some(_), Some(_)) => {
+            return Err(Problem::invalid("give either an outcome or a release, and not both"));
+        }
+    };
+    let version = asked.version;
+    let (record, _) = found(&served, &asker.0, id(&digits).map_err(Problem::invalid)?).await?;
+    to_the_end(async move { operate::resolve(&served, &asker.0, &record, resolution, version).await }).await
+}
+
+/// An action that has begun is done and written down to its end, also if whoever asked for it goes away.
+async fn to_the_end(
+    action: impl Future<Output = semel::Result<Settled>> + Send + 'static,
+) -> Result<Answer, Problem> {
+    match tokio::spawn(action).await {
+        Ok(settled) => Answer::of(&OperatorAnswer::from(settled?)),
+        Err(_) => Err(Problem::new(Code::Unknown, "nobody knows whether it took; look at the record, then ask again")),
+    }
+}

@@ -1,0 +1,142 @@
+//! Offsets and receipts of pipelines.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use semel_stream::{Pipeline, ReceiptFilter, ReceiptsAfter};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
+
+use super::admit::admit;
+use super::body::Answer;
+use super::list::{Kept, look, written};
+use super::openapi::Refused;
+use super::problem::Problem;
+use super::query::{Query, within};
+use crate::access::{Asker, Caller, Need};
+use crate::served::Served;
+use crate::view::offset::{OffsetView, OffsetsWanted};
+use crate::view::receipt::ReceiptView;
+use crate::view::{Content, Id};
+
+/// How far pipelines have read.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Offsets {
+    #[schema(value_type = Vec<OffsetView>)]
+    offsets: Vec<Box<RawValue>>,
+    /// What to give as `after` for the next page; `null` after the last. A page may be short and not the last.
+    next: Option<Id>,
+}
+
+/// What became of the events of a pipeline.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Receipts {
+    #[schema(value_type = Vec<ReceiptView>)]
+    receipts: Vec<Box<RawValue>>,
+    /// What to give as `after` for the next page; `null` after the last. A page may be short and not the last.
+    next: Option<Id>,
+}
+
+/// Which offsets are wanted.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes what is read name by name")]
+pub(super) struct OffsetsQuery {
+    /// A part of the tenant's path; once for each, outermost first. The token's scope if there is none.
+    #[param(required = false)]
+    scope: Vec<String>,
+    /// The name of one pipeline.
+    pipeline: Option<String>,
+    /// How many at most; 100 if not given.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<u32>,
+    /// Behind this record: `next` of the page before.
+    #[param(value_type = Option<Id>)]
+    after: Option<String>,
+}
+
+/// Which receipts are wanted.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes what is read name by name")]
+pub(super) struct ReceiptsQuery {
+    /// A part of the tenant's path; once for each, outermost first. The token's scope if there is none.
+    #[param(required = false)]
+    scope: Vec<String>,
+    /// The name of the pipeline.
+    #[param(example = "billing")]
+    pipeline: String,
+    /// How many records are looked at; 100 if not given.
+    #[param(minimum = 1, maximum = 1_000)]
+    limit: Option<u32>,
+    /// Behind this record: `next` of the page before.
+    #[param(value_type = Option<Id>)]
+    after: Option<String>,
+}
+
+/// See how far pipelines have read
+#[utoipa::path(get, path = "/v1/offsets", tag = "look", operation_id = "offsets", params(OffsetsQuery),
+    responses((status = 200, description = "A page.", body = Offsets), Refused))]
+pub(super) async fn offsets(
+    State(served): State<Arc<Served>>,
+    asker: Asker,
+    mut query: Query,
+) -> Result<Answer, Problem> {
+    admit(&asker, Need::List, 1)?;
+    let pipeline: Option<Box<str>> = query.one("pipeline")?.map(|name| name.trim().into());
+    let scope = tenant(&mut query, &asker.0);
+    let page = query.page()?;
+    query.end()?;
+    let wanted = match pipeline {
+        Some(pipeline) => OffsetsWanted { scope: of_pipeline(&asker.0, scope, &pipeline)?, pipeline: Some(pipeline) },
+        None => OffsetsWanted { scope: within(&asker.0, scope)?, pipeline: None },
+    };
+    let mut offsets = Vec::new();
+    let next = look(&**served.store, wanted.filter(), &page, |record, _| {
+        let Some(offset) = wanted.read(record) else { return Ok(Kept::No) };
+        offsets.push(written(&offset)?);
+        Ok(Kept::Yes)
+    })
+    .await?;
+    Answer::of(&Offsets { offsets, next: next.map(Id) })
+}
+
+/// See what became of the events of a pipeline
+#[utoipa::path(get, path = "/v1/receipts", tag = "look", operation_id = "receipts", params(ReceiptsQuery),
+    responses((status = 200, description = "A page.", body = Receipts), Refused))]
+pub(super) async fn receipts(
+    State(served): State<Arc<Served>>,
+    asker: Asker,
+    mut query: Query,
+) -> Result<Answer, Problem> {
+    admit(&asker, Need::List, 1)?;
+    let name = query.needed("pipeline")?;
+    let scope = tenant(&mut query, &asker.0);
+    let page = query.page()?;
+    query.end()?;
+    let scope = of_pipeline(&asker.0, scope, &name)?;
+    let pipeline = Pipeline::builder(&served.semel, &name).scope(&scope).build()?;
+    let asked = ReceiptsAfter { after: page.after, limit: page.limit };
+    let found = pipeline.receipts(&ReceiptFilter::default(), asked).await?;
+    let content = if asker.0.may(Need::Content) { Content::Base64 } else { Content::Hidden };
+    let receipts =
+        found.events.iter().map(|event| written(&ReceiptView::of(event, content))).collect::<Result<_, _>>()?;
+    Answer::of(&Receipts { receipts, next: found.next.map(Id) })
+}
+
+/// The tenant that is meant: what was given, or all that the caller has.
+fn tenant(query: &mut Query, caller: &Caller) -> Vec<Box<str>> {
+    let given: Vec<Box<str>> = query.all("scope").into_iter().map(|part| part.trim().into()).collect();
+    if given.is_empty() { caller.scope().to_vec() } else { given }
+}
+
+/// The tenant of a pipeline that this caller reaches: the pipeline's name is the last part of its records' scopes.
+fn of_pipeline(caller: &Caller, scope: Vec<Box<str>>, pipeline: &str) -> Result<Vec<Box<str>>, Problem> {
+    let mut whole = scope.clone();
+    whole.push(pipeline.trim().into());
+    if whole.starts_with(caller.scope()) {
+        return Ok(scope);
+    }
+    Err(Problem::forbidden("the pipeline is outside this token's scope"))
+}

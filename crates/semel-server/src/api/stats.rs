@@ -1,0 +1,107 @@
+//! Counts: what was decided here, and what is in the store.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use semel::Stats;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::admit::admit;
+use super::body::Answer;
+use super::openapi::Refused;
+use super::problem::Problem;
+use super::query::Query;
+use crate::access::{Asker, Need};
+use crate::served::Served;
+use crate::sight::Counted;
+use crate::view::{Moment, millis};
+
+/// What was decided, and what there is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Stats)]
+pub(super) struct StatsAnswer<'a> {
+    /// By this process since it started; `null` for a token with a scope.
+    decisions: Option<Decisions>,
+    store: StoreView<'a>,
+    census: CensusView,
+}
+
+/// How often each was decided.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+pub(super) struct Decisions {
+    run: u64,
+    replay: u64,
+    busy: u64,
+    mismatch: u64,
+    held: u64,
+    lost: u64,
+    unprotected: u64,
+    swept: u64,
+}
+
+/// Where records live.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Store)]
+struct StoreView<'a> {
+    /// Its address, without secrets.
+    #[schema(example = "file:./semel-data")]
+    address: &'a str,
+    /// What its acknowledgements survive.
+    survives: &'a str,
+}
+
+/// How many records are in which state, within the token's scope; found out in the background.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Census)]
+pub(super) struct CensusView {
+    running: u64,
+    done: u64,
+    released: u64,
+    held: u64,
+    /// Running, and nobody renews.
+    lapsed: u64,
+    /// When the count ended, on the store's clock; `null` before the first.
+    as_of: Option<Moment>,
+    /// How long it took.
+    took_ms: u64,
+}
+
+impl From<Stats> for Decisions {
+    fn from(stats: Stats) -> Self {
+        let Stats { run, replay, busy, mismatch, held, lost, unprotected, swept } = stats;
+        Self { run, replay, busy, mismatch, held, lost, unprotected, swept }
+    }
+}
+
+impl From<&Counted> for CensusView {
+    fn from(counted: &Counted) -> Self {
+        Self {
+            running: counted.running,
+            done: counted.done,
+            released: counted.released,
+            held: counted.held,
+            lapsed: counted.lapsed,
+            as_of: counted.as_of.map(Moment),
+            took_ms: millis(counted.took),
+        }
+    }
+}
+
+/// See counts of decisions and records
+#[utoipa::path(get, path = "/v1/stats", tag = "look", operation_id = "stats",
+    responses((status = 200, description = "The counts.", body = StatsAnswer), Refused))]
+pub(super) async fn stats(
+    State(served): State<Arc<Served>>,
+    asker: Asker,
+    query: Query,
+) -> Result<Answer, Problem> {
+    admit(&asker, Need::List, 1)?;
+    query.end()?;
+    let scope = asker.0.scope();
+    Answer::of(&StatsAnswer {
+        decisions: scope.is_empty().then(|| served.semel.stats().into()),
+        store: StoreView { address: &served.store_address, survives: served.store.survives() },
+        census: (&*served.census.latest(scope)).into(),
+    })
+}
