@@ -129,9 +129,6 @@ async fn to_the_end(
 ) -> Result<Answer, Problem> {
     match tokio::spawn(action).await {
         Ok(settled) => Answer::of(&OperatorAnswer::from(settled?)),
-        Err(_) => Err(Problem::new(
-            Code::Unknown,
-            "nobody knows whether it took; look at the record, then ask again",
-        )),
+        Err(_) => Err(Problem::new(Code::Unknown, "nobody knows whether it took; look at the record, then ask again")),
     }
 }

@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::admit::admit;
 use super::body::Answer;
 use super::list::{Kept, look, written};
-use super::openapi::Refused;
+use super::openapi::Looked;
 use super::problem::Problem;
 use super::query::{Query, within};
 use crate::access::{Asker, Caller, Need};
@@ -77,7 +77,7 @@ pub(super) struct ReceiptsQuery {
 
 /// See how far pipelines have read
 #[utoipa::path(get, path = "/v1/offsets", tag = "look", operation_id = "offsets", params(OffsetsQuery),
-    responses((status = 200, description = "A page.", body = Offsets), Refused))]
+    responses((status = 200, description = "A page.", body = Offsets), Looked))]
 pub(super) async fn offsets(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -89,9 +89,7 @@ pub(super) async fn offsets(
     let page = query.page()?;
     query.end()?;
     let wanted = match pipeline {
-        Some(pipeline) => {
-            OffsetsWanted { scope: of_pipeline(&asker.0, scope, &pipeline)?, pipeline: Some(pipeline) }
-        }
+        Some(pipeline) => OffsetsWanted { scope: of_pipeline(&asker.0, scope, &pipeline)?, pipeline: Some(pipeline) },
         None => OffsetsWanted { scope: within(&asker.0, scope)?, pipeline: None },
     };
     let mut offsets = Vec::new();
@@ -106,7 +104,7 @@ pub(super) async fn offsets(
 
 /// See what became of the events of a pipeline
 #[utoipa::path(get, path = "/v1/receipts", tag = "look", operation_id = "receipts", params(ReceiptsQuery),
-    responses((status = 200, description = "A page.", body = Receipts), Refused))]
+    responses((status = 200, description = "A page.", body = Receipts), Looked))]
 pub(super) async fn receipts(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -122,11 +120,8 @@ pub(super) async fn receipts(
     let asked = ReceiptsAfter { after: page.after, limit: page.limit };
     let found = pipeline.receipts(&ReceiptFilter::default(), asked).await?;
     let content = if asker.0.may(Need::Content) { Content::Base64 } else { Content::Hidden };
-    let receipts = found
-        .events
-        .iter()
-        .map(|event| written(&ReceiptView::of(event, content)))
-        .collect::<Result<_, _>>()?;
+    let receipts =
+        found.events.iter().map(|event| written(&ReceiptView::of(event, content))).collect::<Result<_, _>>()?;
     Answer::of(&Receipts { receipts, next: found.next.map(Id) })
 }
 

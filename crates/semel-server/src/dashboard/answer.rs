@@ -146,9 +146,7 @@ impl Refused {
                 "The reply of the store was lost: what you asked for may have been done, or not. Look at the key before you try \
                  again.",
             ),
-            ErrorKind::Invalid => {
-                (StatusCode::BAD_REQUEST, "That cannot be", "Nothing was changed. Go back and mend it.")
-            }
+            ErrorKind::Invalid => (StatusCode::BAD_REQUEST, "That cannot be", "Nothing was changed. Go back and mend it."),
             ErrorKind::Corrupt | ErrorKind::Newer => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "A record cannot be read",
@@ -185,6 +183,7 @@ pub async fn not_found() -> Response {
     let why = html! { p { "There is nothing here. " a href="/" { "Go to the overview" } "." } };
     Refused::told(None, StatusCode::NOT_FOUND, "There is no such page", &why).into_response()
 }
+
 
 /// A file to be kept, of bytes that nobody may take for a page.
 pub(super) fn attachment(name: &str, bytes: Vec<u8>) -> Response {

@@ -52,8 +52,6 @@ pub(super) async fn serve(Path(name): Path<String>) -> Response {
             (headers, asset.text).into_response()
         }
         // Of another release, which this server does not have; nobody may remember that.
-        None => {
-            (StatusCode::NOT_FOUND, [(CACHE_CONTROL, "no-store")], "there is no such asset\n").into_response()
-        }
+        None => (StatusCode::NOT_FOUND, [(CACHE_CONTROL, "no-store")], "there is no such asset\n").into_response(),
     }
 }

@@ -62,11 +62,7 @@ pub(super) fn ago(at: Timestamp, now: Timestamp) -> Markup {
 
 /// `3m 12s ago` or `in 3m 12s`.
 pub(super) fn relative(at: Timestamp, now: Timestamp) -> String {
-    if at > now {
-        format!("in {}", span::shown(at.since(now)))
-    } else {
-        format!("{} ago", span::shown(now.since(at)))
-    }
+    if at > now { format!("in {}", span::shown(at.since(now))) } else { format!("{} ago", span::shown(now.since(at))) }
 }
 
 /// A key as a link to its page: what it is called, and where it belongs.

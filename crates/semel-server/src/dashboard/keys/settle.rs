@@ -82,9 +82,8 @@ pub(in crate::dashboard) async fn resolve(
     Posted { visitor, form }: Posted<Resolve>,
 ) -> Result<Response, Refused> {
     visitor.need(Need::Act)?;
-    let reason = reason(&visitor, &form.reason)?;
     let resolution = match form.how {
-        How::Release => Resolution::Release { reason: reason.into() },
+        How::Release => Resolution::Release { reason: reason(&visitor, &form.reason)?.into() },
         How::Done => Resolution::Done(Outcome::new(kind(&form.kind), typed(&form.outcome).into_bytes())),
     };
     let Found { record, .. } = Found::by_id(&served, &visitor, &id).await?;
@@ -104,10 +103,7 @@ fn typed(text: &str) -> String {
 fn reason<'a>(visitor: &Visitor, reason: &'a str) -> Result<&'a str, Refused> {
     let reason = reason.trim();
     if reason.is_empty() || reason.len() > REASON_BYTES_MAX {
-        return Err(Refused::invalid(
-            visitor,
-            "Say why, in a line: others will want to know. Nothing was changed.",
-        ));
+        return Err(Refused::invalid(visitor, "Say why, in a line: others will want to know. Nothing was changed."));
     }
     Ok(reason)
 }

@@ -22,10 +22,7 @@ fn with(mut claim: Value, members: Value) -> Value {
 async fn a_claim_runs_once_and_its_outcome_is_replayed() {
     let server = Server::start().await;
     let run = server.decide("/v1/claim", &claim("a")).await;
-    assert_eq!(
-        (&run["decision"], &run["attempt"], &run["lease_ms"]),
-        (&json!("run"), &json!(1), &json!(60_000))
-    );
+    assert_eq!((&run["decision"], &run["attempt"], &run["lease_ms"]), (&json!("run"), &json!(1), &json!(60_000)));
     assert_eq!(run["id"].as_str().unwrap().len(), 64);
     assert_eq!(run["steps"], json!([]));
     let busy = server.decide("/v1/claim", &claim("a")).await;
@@ -53,9 +50,5 @@ async fn a_lost_reply_is_made_good_by_asking_again_with_the_same_permit_id() {
     assert_eq!(again["decision"], "run");
     assert_eq!((&again["attempt"], &again["fence"]), (&first["attempt"], &first["fence"]));
     let other = with(claim.clone(), json!({"permit_id": PERMIT_ID.replace("00", "01")}));
-    assert_eq!(
-        server.decide("/v1/claim", &other).await["decision"],
-        "busy",
-        "another permit id is another ask"
-    );
+    assert_eq!(server.decide("/v1/claim", &other).await["decision"], "busy", "another permit id is another ask");
 }
