@@ -35,7 +35,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Everything that is looked at begins now.
+    /// Everything that is looked at begins now, on the runtime of whoever calls.
     pub fn new(semel: Semel, store: Arc<Opened>, store_address: String, tokens: Tokens) -> Self {
         let (census, rates) = (Census::start(store.store(), &tokens), Rates::start(&semel));
         Self {

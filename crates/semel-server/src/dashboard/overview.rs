@@ -8,7 +8,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use semel::RecordId;
 use semel::clock::Timestamp;
-use semel::record::{Record, State as RecordState};
+use semel::record::{Record, Running, State as RecordState};
 use tokio::time::{Instant, timeout};
 
 use super::answer::{Refused, shown};
@@ -175,11 +175,20 @@ fn row(found: &Record, now: Timestamp) -> Markup {
                 span.since { "for " time datetime=(crate::moment::rfc3339(record::since(found))) { (since) } }
                 span.why { bdi { (record::who_or_why(found)) } }
                 @if let RecordState::Running(running) = &found.state {
-                    span.muted { "lease " (if running.lease_is_good(now) { "until" } else { "lapsed" }) " " (relative(running.lease_until(), now)) }
+                    span.muted { (lease(running, now)) }
                 }
                 @if found.attempt > 1 { span.muted { "attempt " (found.attempt) } }
             }
         }
+    }
+}
+
+fn lease(running: &Running, now: Timestamp) -> String {
+    let until = running.lease_until();
+    if running.lease_is_good(now) {
+        format!("lease good for {}", span::shown(until.since(now)))
+    } else {
+        format!("lease lapsed {}", relative(until, now))
     }
 }
 
@@ -199,18 +208,18 @@ fn store(served: &Served, probe: &Probe) -> Markup {
         section.card aria-labelledby="store-title" {
             h2 #store-title { "Store" }
             div #store data-live {
-                dl.facts {
+                dl.facts.across {
                     div { dt { "Address" } dd { code { bdi { (served.store_address) } } } }
                     div {
                         dt { "Health" }
                         dd {
                             @match &probe.trouble {
-                                None => { span.state.done { (super::parts::labelled("done", "answers")) } " " span.muted { "in " (millis(probe.took)) } }
+                                None => { (labelled("done", "answers")) " " span.muted { "in " (millis(probe.took)) } }
                                 Some(trouble) => { strong.wrong { "does not answer: " } (trouble) }
                             }
                         }
                     }
-                    div { dt { "What was acknowledged survives" } dd { (served.store.survives()) } }
+                    div { dt { "What it acknowledged survives" } dd { (served.store.survives()) } }
                 }
             }
         }

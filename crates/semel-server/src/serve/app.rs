@@ -53,10 +53,7 @@ async fn nothing_here(uri: Uri) -> Response {
     if uri.path().starts_with("/v1") {
         return Problem::not_found("there is no such path; /docs lists those that there are").into_response();
     }
-    text(
-        StatusCode::NOT_FOUND,
-        "There is nothing here. The dashboard is at /, the API is described at /docs.\n",
-    )
+    dashboard::not_found().await
 }
 
 async fn another_method(method: Method, uri: Uri) -> Response {

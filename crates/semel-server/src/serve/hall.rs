@@ -61,6 +61,9 @@ impl Hall {
         let version = request.version();
         let mut request =
             request.map(|body| ClientBody::new(body, self.body_idle, HeaderMap::clear).within(self.body));
+        if self.is_over_tls {
+            request.extensions_mut().insert(OverTls);
+        }
         if let Err(refusal) = admit(&mut request) {
             return refused(Problem::invalid(refusal.detail()), version);
         }

@@ -8,6 +8,7 @@ mod api;
 mod bounds;
 mod client;
 mod config;
+mod dashboard;
 mod draining;
 mod failing;
 mod framing;

@@ -1,0 +1,108 @@
+//! Actions, from the list to what became of them.
+
+use semel::record::State;
+use semel::{Claim, Decision, Key};
+
+use super::visit::{Browser, count_on, guarded, held, path, running, state_on, until};
+
+#[tokio::test]
+async fn a_held_key_is_found_resolved_and_counted_anew() {
+    let server = guarded().await;
+    let semel = &server.served().semel;
+    let key = Key::scoped(["acme", "eu"], "charge", "order-7").expect("is one");
+    held(semel, &key, "the provider timed out").await;
+    server.served().census.look_soon();
+    let mut browser = Browser::logged_in(&server, "operator").await;
+    until(&mut browser, "/", |html| count_on(html, "held") == 1).await;
+    let list = browser.get("/keys?state=held").await;
+    assert!(list.text().contains(&format!("href=\"{}\"", path(&key))) && list.text().contains("the provider timed out"));
+    let page = format!("{}/resolve", path(&key));
+    assert!(browser.get(&path(&key)).await.text().contains(&format!("href=\"{page}\"")));
+    assert!(browser.get(&page).await.text().contains("That cannot be undone."));
+    let (csrf, version) = (browser.hidden(&page, "csrf").await, browser.hidden(&page, "version").await);
+    let outcome = "{\"id\": \"ch_7\"}\r\n";
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("version", &version),
+        ("how", "done"),
+        ("kind", "success"),
+        ("outcome", outcome),
+        ("reason", "looked, and it landed"),
+    ];
+    let answer = browser.post(&page, &form).await;
+    let to = answer.header("location").expect("leads back").to_owned();
+    assert_eq!((answer.status, to.as_str()), (303, format!("{}?said=resolved", path(&key)).as_str()));
+    let after = browser.get(&to).await;
+    assert!(after.text().contains("Every retry gets this outcome from now on."));
+    assert_eq!(state_on(after.text()), "done");
+    until(&mut browser, "/", |html| count_on(html, "held") == 0 && count_on(html, "done") == 1).await;
+    match semel.claim(Claim::new(&key)).await.expect("answers") {
+        Decision::Replay(replay) => assert_eq!(&**replay.outcome().bytes(), b"{\"id\": \"ch_7\"}\n"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn nothing_else_is_settled_than_what_was_shown() {
+    let server = guarded().await;
+    let semel = &server.served().semel;
+    let key = Key::new("charge", "order-8").expect("is one");
+    held(semel, &key, "lapsed").await;
+    let mut browser = Browser::logged_in(&server, "operator").await;
+    let page = format!("{}/release", path(&key));
+    let (csrf, version) = (browser.hidden(&page, "csrf").await, browser.hidden(&page, "version").await);
+    // Meanwhile, somebody else released it, it ran again, and is held once more.
+    let released = semel::Resolution::Release { reason: "by another".into() };
+    semel.resolve(&key, released).await.map(drop).expect("is released");
+    held(semel, &key, "the second time").await;
+    let form = [("csrf", csrf.as_str()), ("version", &version), ("reason", "because")];
+    let answer = browser.post(&page, &form).await;
+    assert_eq!(answer.header("location"), Some(format!("{}?said=changed", path(&key)).as_str()));
+    let found = semel.get(&key).await.expect("answers").expect("is there");
+    assert!(matches!(&found.state, State::Held(held) if &*held.reason == "the second time"));
+    assert!(browser.get(&format!("{}?said=changed", path(&key))).await.text().contains("Nothing was changed"));
+}
+
+#[tokio::test]
+async fn a_run_is_released_with_a_warning_and_its_worker_is_told() {
+    let server = guarded().await;
+    let semel = &server.served().semel;
+    let key = Key::new("charge", "order-9").expect("is one");
+    let permit = running(semel, Claim::new(&key).owner("worker-1")).await;
+    let mut browser = Browser::logged_in(&server, "operator").await;
+    let page = format!("{}/release", path(&key));
+    let html = browser.get(&page).await.text().to_owned();
+    assert!(html.contains("Releasing stops nobody.") && html.contains("Its lease is good"), "{html}");
+    let (csrf, version) = (browser.hidden(&page, "csrf").await, browser.hidden(&page, "version").await);
+    let form = [("csrf", csrf.as_str()), ("version", &version), ("reason", "the machine is gone")];
+    let answer = browser.post(&page, &form).await;
+    assert_eq!(answer.header("location"), Some(format!("{}?said=released", path(&key)).as_str()));
+    let after = browser.get(&path(&key)).await;
+    assert_eq!(state_on(after.text()), "released");
+    assert!(after.text().contains("the machine is gone"));
+    let error = permit.complete(semel::Outcome::success(*b"late")).await.expect_err("it was taken away");
+    assert_eq!(error.kind(), semel::ErrorKind::Lost);
+}
+
+#[tokio::test]
+async fn an_action_without_a_reason_or_with_a_broken_form_changes_nothing() {
+    let server = guarded().await;
+    let semel = &server.served().semel;
+    let key = Key::new("charge", "order-10").expect("is one");
+    held(semel, &key, "lapsed").await;
+    let mut browser = Browser::logged_in(&server, "operator").await;
+    let page = format!("{}/resolve", path(&key));
+    let (csrf, version) = (browser.hidden(&page, "csrf").await, browser.hidden(&page, "version").await);
+    let (csrf, version) = (csrf.as_str(), version.as_str());
+    for form in [
+        &[("csrf", csrf), ("version", version), ("how", "release"), ("reason", " ")][..],
+        &[("csrf", csrf), ("version", version), ("how", "maybe"), ("reason", "because")],
+        &[("csrf", csrf), ("version", "x"), ("how", "release"), ("reason", "because")],
+        &[("csrf", csrf), ("how", "release"), ("reason", "because")],
+    ] {
+        let answer = browser.post(&page, form).await;
+        assert_eq!(answer.status, 400, "{form:?}");
+        assert!(answer.text().contains("Nothing was changed"), "{}", answer.text());
+    }
+    assert_eq!(semel.get(&key).await.expect("answers").expect("is there").state.word().as_str(), "held");
+}
