@@ -104,7 +104,7 @@ fn ask(endpoint: &str, fresh: &Fresh) -> Ask {
         "POST /v1/complete" => settled(json!({ "outcome": { "json": 1 } })),
         "POST /v1/release" => settled(json!({ "reason": "why" })),
         "POST /v1/hold" => settled(json!({ "reason": "why" })),
-        "POST /v1/renew" => settled(json!({})),
+        "POST /v1/renew" | "POST /v1/resume" => settled(json!({})),
         "POST /v1/step" => settled(json!({ "name": "charged", "json": 1 })),
         "POST /v1/claim/batch" => json!({ "items": [key] }),
         "POST /v1/record_once/batch" => json!({ "items": [with(json!({ "outcome": { "json": 1 } }))] }),
