@@ -11,6 +11,8 @@ fn help_says_what_semel_is_and_names_every_command() {
     for part in [
         "makes work happen once",
         "proxy",
+        "serve",
+        "token",
         "demo",
         "consume",
         "offsets",
@@ -41,6 +43,9 @@ fn help_says_what_semel_is_and_names_every_command() {
 fn every_command_that_does_something_teaches_by_example() {
     for command in [
         "proxy",
+        "serve",
+        "token new",
+        "token digest",
         "demo",
         "consume",
         "offsets",

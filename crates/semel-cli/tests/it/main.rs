@@ -25,6 +25,7 @@ mod receipts;
 mod records;
 mod scale;
 mod serving;
+mod serve;
 mod settle;
 mod show;
 mod terminal;

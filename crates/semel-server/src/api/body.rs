@@ -73,19 +73,11 @@ pub(super) struct Answer(Vec<u8>);
 impl Answer {
     pub(super) fn of(answer: &impl Serialize) -> Result<Self, Problem> {
         let mut bytes = Vec::with_capacity(512);
-        write(&mut bytes, answer)?;
-        Ok(Self(bytes))
+        match serde_json::to_writer(&mut bytes, answer) {
+            Ok(()) => Ok(Self(bytes)),
+            Err(error) => Err(Problem::new(Code::Corrupt, format!("the answer cannot be written: {error}"))),
+        }
     }
-
-    pub(super) fn written(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-}
-
-/// Writes JSON behind what is there.
-pub(super) fn write(bytes: &mut Vec<u8>, answer: &impl Serialize) -> Result<(), Problem> {
-    serde_json::to_writer(bytes, answer)
-        .map_err(|error| Problem::new(Code::Corrupt, format!("the answer cannot be written: {error}")))
 }
 
 impl IntoResponse for Answer {

@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::admit::admit;
 use super::body::Answer;
-use super::openapi::Refused;
+use super::openapi::Looked;
 use super::problem::{Code, Problem};
 use super::query::{Page, Query, within};
 use crate::access::{Asker, Need};
@@ -43,7 +43,6 @@ pub(super) struct Records {
 /// The state of a record.
 #[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) enum StateName {
     Running,
     Done,
@@ -79,7 +78,7 @@ pub(super) struct ListQuery {
 
 /// List records, a page at a time
 #[utoipa::path(get, path = "/v1/records", tag = "look", operation_id = "records", params(ListQuery),
-    responses((status = 200, description = "A page.", body = Records), Refused))]
+    responses((status = 200, description = "A page.", body = Records), Looked))]
 pub(super) async fn records(
     State(served): State<Arc<Served>>,
     asker: Asker,

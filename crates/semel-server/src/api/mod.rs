@@ -4,12 +4,15 @@
 //! - `claim`, `settle`: what workers ask. `wire`: what goes over the wire, as types. `each`: many asks in few swaps.
 //! - `admit`: whether a caller may ask at all. `permit_text`: a permit that another server can go on with. `granted`: the permits that this one granted.
 //! - `records`, `list`, `stats`, `pipelines`: what people and tools look at. `operators`: what they do. `query`: strict URLs.
+//! - `events`: what happens now. `openapi`, `docs`: all of this described, for programs and for people.
 //! - [`kept`](Kept): what is kept between requests.
 
 mod admit;
 mod body;
 mod claim;
+mod docs;
 mod each;
+mod events;
 mod granted;
 mod kept;
 mod list;

@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::admit::admit;
 use super::body::Answer;
 use super::list::{Kept, look, written};
-use super::openapi::Refused;
+use super::openapi::Looked;
 use super::problem::Problem;
 use super::query::{Query, within};
 use crate::access::{Asker, Caller, Need};
@@ -77,7 +77,7 @@ pub(super) struct ReceiptsQuery {
 
 /// See how far pipelines have read
 #[utoipa::path(get, path = "/v1/offsets", tag = "look", operation_id = "offsets", params(OffsetsQuery),
-    responses((status = 200, description = "A page.", body = Offsets), Refused))]
+    responses((status = 200, description = "A page.", body = Offsets), Looked))]
 pub(super) async fn offsets(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -104,7 +104,7 @@ pub(super) async fn offsets(
 
 /// See what became of the events of a pipeline
 #[utoipa::path(get, path = "/v1/receipts", tag = "look", operation_id = "receipts", params(ReceiptsQuery),
-    responses((status = 200, description = "A page.", body = Receipts), Refused))]
+    responses((status = 200, description = "A page.", body = Receipts), Looked))]
 pub(super) async fn receipts(
     State(served): State<Arc<Served>>,
     asker: Asker,

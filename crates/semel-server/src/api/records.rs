@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::admit::admit;
 use super::body::Answer;
-use super::openapi::Refused;
+use super::openapi::Looked;
 use super::problem::Problem;
 use super::query::{Query, id};
 use super::wire::OutcomeAs;
@@ -60,7 +60,7 @@ pub(super) struct ShowQuery {
 
 /// See the record of a key, or wait until it is settled
 #[utoipa::path(get, path = "/v1/record", tag = "look", operation_id = "record", params(RecordQuery),
-    responses((status = 200, description = "The record.", body = RecordAnswer), Refused))]
+    responses((status = 200, description = "The record.", body = RecordAnswer), Looked))]
 pub(super) async fn by_key(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -80,7 +80,7 @@ pub(super) async fn by_key(
 /// See a record, or wait until it is settled
 #[utoipa::path(get, path = "/v1/records/{id}", tag = "look", operation_id = "record_by_id",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits."), ShowQuery),
-    responses((status = 200, description = "The record.", body = RecordAnswer), Refused))]
+    responses((status = 200, description = "The record.", body = RecordAnswer), Looked))]
 pub(super) async fn by_id(
     State(served): State<Arc<Served>>,
     asker: Asker,

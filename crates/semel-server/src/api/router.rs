@@ -3,17 +3,23 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::routing::get;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::openapi::Document;
-use super::{claim, list, operators, pipelines, records, settle, stats};
+use super::{claim, docs, events, list, operators, pipelines, records, settle, stats};
 use crate::served::Served;
 
 /// Everything under `/v1`, the OpenAPI document, and its page.
 pub fn router() -> Router<Arc<Served>> {
-    documented().split_for_parts().0
+    documented().split_for_parts().0.route("/docs.css", get(docs::style))
+}
+
+/// What the routes are described as.
+pub(super) fn description() -> utoipa::openapi::OpenApi {
+    documented().split_for_parts().1
 }
 
 /// The routes and their document, which are made together and cannot differ.
@@ -39,4 +45,7 @@ fn documented() -> OpenApiRouter<Arc<Served>> {
         .routes(routes!(pipelines::receipts))
         .routes(routes!(operators::release))
         .routes(routes!(operators::resolve))
+        .routes(routes!(events::events))
+        .routes(routes!(docs::document))
+        .routes(routes!(docs::page))
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::admit::admit;
 use super::body::Answer;
-use super::openapi::Refused;
+use super::openapi::Looked;
 use super::problem::Problem;
 use super::query::Query;
 use crate::access::{Asker, Need};
@@ -90,7 +90,7 @@ impl From<&Counted> for CensusView {
 
 /// See counts of decisions and records
 #[utoipa::path(get, path = "/v1/stats", tag = "look", operation_id = "stats",
-    responses((status = 200, description = "The counts.", body = StatsAnswer), Refused))]
+    responses((status = 200, description = "The counts.", body = StatsAnswer), Looked))]
 pub(super) async fn stats(
     State(served): State<Arc<Served>>,
     asker: Asker,

@@ -27,3 +27,4 @@ mod session;
 pub use answer::not_found;
 pub use router::router;
 pub use session::OverTls;
+pub(crate) use session::session_of;

@@ -282,6 +282,8 @@ fn the_command_line_goes_before_the_file_and_the_file_before_the_environment() {
         store_variable: variable.clone(),
         admin: Some(Admin::Off),
         admin_public: false,
+        tokens: None,
+        audit: None,
         profile: Some(Named::Stripe),
         access_log: Some(AccessLog::Off),
     };

@@ -16,6 +16,6 @@ pub(super) use batch::{Answers, Batch};
 pub(super) use claim::{Asked, Claim, OutcomeAs, RecordOnce, WAIT_MAX};
 pub(super) use decision::{Decided, Granting, RecordedOnce};
 pub(super) use ended::{Completed, Held, Released, Renewed, Stepped};
-pub(super) use outcome::{Outcome, bytes_of};
+pub(super) use outcome::Outcome;
 pub(super) use settle::{bounded, Complete, Hold, Release, Renew, Step};
-pub(super) use text::{Text, given};
+pub(super) use text::Text;

@@ -111,7 +111,7 @@ fn release_form(record: &Record, visitor: &Visitor) -> Markup {
     html! {
         form method="post" action={ "/keys/" (record.key.id()) "/release" } {
             (sealed(record, visitor))
-            (reason("Why", "released by hand"))
+            (reason("reason", "released by hand"))
             div.buttons {
                 button.danger type="submit" data-test="confirm" { "Release it" }
                 a.button.quiet href={ "/keys/" (record.key.id()) } { "Cancel" }
@@ -137,7 +137,6 @@ fn resolve_form(record: &Record, visitor: &Visitor) -> Markup {
                     label for="outcome" { "Outcome that retries get, exactly as it stands here" }
                     textarea #outcome name="outcome" rows="5" spellcheck="false" placeholder="{\"id\": \"ch_1042\"}" {}
                 }
-                (reason("Why, for the audit log", "looked, and it landed"))
                 button.primary type="submit" data-test="confirm" { "Complete it" }
             }
             form.choice-card method="post" action=(action) aria-labelledby="not-landed" {
@@ -145,10 +144,7 @@ fn resolve_form(record: &Record, visitor: &Visitor) -> Markup {
                 (HeldRelease)
                 (sealed(record, visitor))
                 input type="hidden" name="how" value="release";
-                div.field {
-                    label for="why-released" { "Why" }
-                    input #why-released name="reason" value="looked, and it did not land" required maxlength="512";
-                }
+                (reason("why-released", "looked, and it did not land"))
                 button.danger type="submit" data-test="confirm-release" { "Release it" }
             }
         }
@@ -156,11 +152,11 @@ fn resolve_form(record: &Record, visitor: &Visitor) -> Markup {
     }
 }
 
-fn reason(label: &str, filled_in: &str) -> Markup {
+fn reason(id: &str, filled_in: &str) -> Markup {
     html! {
         div.field {
-            label for="reason" { (label) }
-            input #reason name="reason" value=(filled_in) required maxlength="512";
+            label for=(id) { "Why, for others and the audit log" }
+            input id=(id) name="reason" value=(filled_in) required maxlength="512";
         }
     }
 }

@@ -82,9 +82,8 @@ pub(in crate::dashboard) async fn resolve(
     Posted { visitor, form }: Posted<Resolve>,
 ) -> Result<Response, Refused> {
     visitor.need(Need::Act)?;
-    let reason = reason(&visitor, &form.reason)?;
     let resolution = match form.how {
-        How::Release => Resolution::Release { reason: reason.into() },
+        How::Release => Resolution::Release { reason: reason(&visitor, &form.reason)?.into() },
         How::Done => Resolution::Done(Outcome::new(kind(&form.kind), typed(&form.outcome).into_bytes())),
     };
     let Found { record, .. } = Found::by_id(&served, &visitor, &id).await?;
