@@ -102,9 +102,14 @@ impl PipelineCounted {
         if place >= DEAD_LETTERS_MAX {
             return;
         }
-        let error = record.outcome().and_then(|outcome| why(outcome.details_json()?));
-        let letter =
-            PutAside { id: record.key.id(), event: event.event, at: event.since, attempts: event.attempts, error };
+        let (attempts, error) = record.outcome().map_or((None, None), |outcome| said(outcome.details_json()));
+        let letter = PutAside {
+            id: record.key.id(),
+            event: event.event,
+            at: event.since,
+            attempts: attempts.unwrap_or(event.attempts),
+            error,
+        };
         self.dead_letters.insert(place, letter);
         self.dead_letters.truncate(DEAD_LETTERS_MAX);
     }
@@ -119,8 +124,11 @@ impl PipelineCounted {
     }
 }
 
-fn why(details: &str) -> Option<Box<str>> {
-    let details: serde_json::Value = serde_json::from_str(details).ok()?;
-    let error: String = details.get("error")?.as_str()?.chars().take(ERROR_CHARS_MAX).collect();
-    Some(error.into())
+/// How often an event was tried and why that failed, as its receipt says.
+fn said(details: Option<&str>) -> (Option<u32>, Option<Box<str>>) {
+    let details = details.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let said = |name: &str| details.as_ref().and_then(|details| details.get(name));
+    let attempts = said("attempts").and_then(|number| u32::try_from(number.as_u64()?).ok());
+    let error = said("error").and_then(|error| Some(error.as_str()?.chars().take(ERROR_CHARS_MAX).collect::<String>()));
+    (attempts, error.map(Into::into))
 }

@@ -155,7 +155,7 @@ pub(crate) async fn until(browser: &mut Browser, page: &str, is_so: impl Fn(&str
 
 pub(crate) async fn done(semel: &Semel, key: &Key, outcome: Outcome) {
     let recorded = semel.record_once(Claim::new(key), outcome).await.expect("answers");
-    assert!(matches!(recorded, semel::RecordedOnce::Recorded), "{recorded:?}");
+    assert!(matches!(recorded, semel::RecordedOnce::Recorded(_)), "{recorded:?}");
 }
 
 pub(crate) async fn running(semel: &Semel, claim: Claim) -> Permit {
