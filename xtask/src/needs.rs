@@ -36,6 +36,9 @@ const FOR_TESTS: &[Need] = &[
     Need { look: Look::Ask(semel_servers::Redis::is_installed), package: "redis-server" },
     Need { look: Look::Ask(semel_servers::Nats::is_installed), package: "nats-server" },
     Need { look: Look::Ask(semel_servers::RabbitMq::is_installed), package: "rabbitmq-server" },
+    Need { look: Look::Version("python3", "--version"), package: "python3" },
+    Need { look: Look::Version("node", "--version"), package: "nodejs" },
+    Need { look: Look::Version("tsc", "--version"), package: "node-typescript" },
     BROWSER,
 ];
 

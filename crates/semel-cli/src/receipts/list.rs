@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use anyhow::Result;
 use console::Style;
-use semel::clock::Timestamp;
 use semel::Semel;
+use semel::clock::Timestamp;
 use semel_server::sight::walk;
 use semel_server::store::Address;
 use semel_server::view::Content;
@@ -192,6 +192,8 @@ fn footer(plan: &Receipts, counts: &Statistics, seen: u64, shown: u64) -> String
 
 #[cfg(test)]
 mod tests {
+    use semel::Outcome;
+
     use super::*;
 
     fn event(name: &str, micros: u64) -> EventRecord {

@@ -13,6 +13,7 @@ mod abuse;
 mod arguments;
 mod bench_and_file;
 mod binary;
+mod clients;
 mod consume;
 mod demo;
 mod documented;
