@@ -30,7 +30,7 @@ pub(super) async fn show(State(served): State<Arc<Served>>, visitor: Visitor) ->
     };
     let content = html! {
         div.head { h1 { "Pipelines" } p.live-status #live-status hidden {} }
-        div #pipelines data-live {
+        div.stack #pipelines data-live {
             @match found.as_of {
                 None => { (nothing("Nothing is counted yet: the first walk through the store is under way.")) }
                 Some(at) => {
@@ -57,7 +57,7 @@ fn one(path: &[Box<str>], pipeline: &PipelineCounted, now: Timestamp) -> Markup 
         section.card.pipeline {
             div.head {
                 h2 { @if !tenant.is_empty() { span.of { bdi { (tenant) } " / " } } bdi { (name) } }
-                p.muted { (counted(numbers.duplicates, "delivery")) " passed over" }
+                p.muted { (counted(numbers.duplicates, "duplicate")) " passed over" }
             }
             ul.counts {
                 li { a href=(events("done")) { (labelled("done", "processed")) strong { (grouped(numbers.receipts)) } } }

@@ -9,6 +9,7 @@ use semel::Outcome;
 use semel::record::Record;
 
 use super::found::Found;
+use super::pretty::pretty;
 use crate::access::Need;
 use crate::dashboard::answer::{Refused, attachment};
 use crate::dashboard::parts::nothing;
@@ -76,14 +77,6 @@ fn text(bytes: &[u8]) -> Option<(&str, usize)> {
     };
     let is_text = text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t'));
     is_text.then_some((text, text.len()))
-}
-
-/// JSON with its lines, anything else as it is.
-fn pretty(text: &str) -> String {
-    let value = serde_json::from_str::<serde_json::Value>(text).ok();
-    let is_structure = |value: &serde_json::Value| value.is_object() || value.is_array();
-    let lines = value.filter(is_structure).and_then(|value| serde_json::to_string_pretty(&value).ok());
-    lines.unwrap_or_else(|| text.to_owned())
 }
 
 /// All of an outcome, as a file.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use semel::Lapse;
 use semel::clock::Timestamp;
-use semel::record::{Record, State};
+use semel::record::{Record, Running, State};
 
 use crate::dashboard::parts::moment;
 use crate::shown::number::counted;
@@ -12,14 +12,14 @@ use crate::shown::span;
 /// Something that happened, or will.
 struct Event {
     at: Timestamp,
-    /// Of several at one moment, which comes first.
+    /// What it is about, for its colour.
     class: &'static str,
     what: Markup,
 }
 
 /// The timeline: what happened, and what will if nobody does anything.
 pub(super) fn timeline(record: &Record, now: Timestamp) -> Markup {
-    let mut events = events(record);
+    let mut events = events(record, now);
     events.sort_by_key(|event| event.at);
     html! {
         ol.timeline {
@@ -36,7 +36,7 @@ pub(super) fn timeline(record: &Record, now: Timestamp) -> Markup {
     }
 }
 
-fn events(record: &Record) -> Vec<Event> {
+fn events(record: &Record, now: Timestamp) -> Vec<Event> {
     let event = |at, class, what| Event { at, class, what };
     let first = html! {
         strong { "First seen" }
@@ -56,7 +56,7 @@ fn events(record: &Record) -> Vec<Event> {
             if running.leased_at > running.granted_at {
                 events.push(event(running.leased_at, "running", html! { strong { "The lease was renewed" } ", for " (span::shown(running.lease)) }));
             }
-            events.push(event(running.lease_until(), "lapsed", lapse(record)));
+            events.push(event(running.lease_until(), "lapsed", lapse(record, running, now)));
         }
         State::Done(done) => {
             let what = html! { strong { "Completed" } " by attempt " (record.attempt) ", under the fence " (done.fence.get()) };
@@ -75,9 +75,9 @@ fn events(record: &Record) -> Vec<Event> {
     events
 }
 
-fn lapse(record: &Record) -> Markup {
+fn lapse(record: &Record, running: &Running, now: Timestamp) -> Markup {
     html! {
-        strong { "The lease lapses" } ", unless it is renewed: "
+        @if running.lease_is_good(now) { strong { "The lease lapses" } ", unless it is renewed: " } @else { strong { "The lease lapsed" } ": " }
         @match record.lapse {
             Lapse::Rerun => { "the next claim runs it again" }
             Lapse::Hold => { "it is held, and somebody must decide" }

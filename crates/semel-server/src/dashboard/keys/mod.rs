@@ -1,7 +1,8 @@
 //! Keys: to find one, to look at its life, to settle it.
 //!
 //! - `wanted`: what was searched for. `search`: a page of what was found.
-//! - `found`: one record, if this visitor may see it. `one`: its page. `life`: its timeline. `content`: what is in its outcome.
+//! - `found`: one record, if this visitor may see it. `one`: its page. `life`: its timeline. `content`: what is in its outcome; `pretty`: JSON in
+//!   lines.
 //! - `confirm`: says what an action means, and asks. `settle`: does it.
 
 mod confirm;
@@ -9,6 +10,7 @@ mod content;
 mod found;
 mod life;
 mod one;
+mod pretty;
 mod search;
 mod settle;
 mod wanted;
