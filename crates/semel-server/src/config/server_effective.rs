@@ -25,7 +25,7 @@ fn server(meaning: &ServerMeaning) -> Lines {
     match &meaning.tokens {
         TokensFrom::Nowhere => {}
         TokensFrom::File(path) => {
-            lines.push(("tokens", format!("{} # {count} of them", quoted(path.display()))))
+            lines.push(("tokens", format!("{} # {count} of them", quoted(path.display()))));
         }
         TokensFrom::Variable => {
             lines.push((
