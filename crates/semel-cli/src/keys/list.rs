@@ -85,7 +85,9 @@ pub(crate) async fn list(plan: &List) -> Result<()> {
         last = records.last().map(|record| record.key.id()).or(last);
         bar.walked(walk.after(), shown as u64);
         if plan.json {
-            records.iter().try_for_each(|record| out::json(&RecordView::of(record, now, plan.bytes.content())))?;
+            records
+                .iter()
+                .try_for_each(|record| out::json(&RecordView::of(record, now, plan.bytes.content())))?;
         } else if plan.limit.is_some() {
             rows.extend(records.into_iter().map(|record| (record, now)));
         } else {

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use anyhow::Result;
 use console::Style;
-use semel::clock::Timestamp;
 use semel::Semel;
+use semel::clock::Timestamp;
 use semel_server::sight::walk;
 use semel_server::store::Address;
 use semel_server::view::Content;
