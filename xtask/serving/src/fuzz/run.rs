@@ -88,7 +88,7 @@ impl<'a> Run<'a> {
             known: Known::default(),
             fuzzed: Fuzzed::default(),
             reached: BTreeMap::new(),
-            faults: BTreeMap::new(),
+            faults: document.dangling().into_iter().map(|name| (name.clone(), format!("{name} is nowhere in the document"))).collect(),
             seed,
         })
     }
