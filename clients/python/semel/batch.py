@@ -53,7 +53,9 @@ def _ask(client: Client, claims: Sequence[Claim]) -> Sequence[Answer]:
     except Error as error:
         # Raised, it would take the permits of other requests with it.
         return [error] * len(claims)
-    return [_answer(client, item, asked_at) for item in answer["answers"]]
+    told: List[Answer] = [_answer(client, item, asked_at) for item in answer["answers"]]
+    missing = Unknown("the server left an answer out: ask again with the same key")
+    return told + [missing] * (len(claims) - len(told))
 
 
 def _answer(client: Client, item: Mapping[str, Any], asked_at: float) -> Answer:

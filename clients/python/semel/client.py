@@ -6,7 +6,7 @@ import time
 from ssl import SSLContext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Type, TypeVar, Union
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from .ask import Claim, Options, Span, seconds
 from .batch import claim_many
@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 WAIT_MAX = 60.0
 """How many seconds the server waits in one request; longer waits are several."""
+EARLY_PAUSE = 0.25
+"""How many seconds to pause if the server did not wait as long as it was asked to."""
 
 
 class Client:
@@ -158,7 +160,7 @@ def _record_target(key: Union[Key, str], patience: float) -> str:
     if patience > 0:
         options.append(("wait", f"{round(patience * 1000)}ms"))
     if isinstance(key, str):
-        return f"/v1/records/{key}?{urlencode(options)}"
+        return f"/v1/records/{quote(key, safe='')}?{urlencode(options)}"
     scope = [("scope", part) for part in key.scope]
     return f"/v1/record?{urlencode([*scope, ('operation', key.operation), ('name', key.name), *options])}"
 
@@ -169,5 +171,8 @@ def _patiently(ask: Callable[[float], T], wait: float, is_open: Callable[[T], bo
     while True:
         patience = min(max(0.0, until - time.monotonic()), WAIT_MAX)
         answer = retry.ask(lambda: ask(patience))
-        if not is_open(answer) or time.monotonic() >= until:
+        left = until - time.monotonic()
+        if not is_open(answer) or left <= 0:
             return answer
+        # A server with too many waiting answers at once: it must not be asked again at once.
+        time.sleep(min(left, EARLY_PAUSE))

@@ -10,10 +10,12 @@ from semel import Client, Decision, Key, Permit, Run
 
 URL = os.environ.get("SEMEL_URL", "http://127.0.0.1:4747")
 """The address of the server under test."""
+TOKEN = os.environ.get("SEMEL_TOKEN")
+"""A token for the scope `tests`, if the server wants one."""
 
 
-def client(**options: Any) -> Client:
-    return Client(URL, **options)
+def client(url: str = URL, **options: Any) -> Client:
+    return Client(url, TOKEN, **options)
 
 
 def fresh_key(operation: str = "charge") -> Key:

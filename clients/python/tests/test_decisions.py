@@ -8,7 +8,7 @@ import unittest
 from semel import Busy, Claim, Client, Held, Key, Mismatch, Recorded, Refused, Replay, Run, Unavailable
 
 from .cutter import Cutter
-from .place import client, fresh_key, granted
+from .place import TOKEN, URL, client, fresh_key, granted
 
 
 class Decisions(unittest.TestCase):
@@ -112,8 +112,19 @@ class Decisions(unittest.TestCase):
             client().claim(Key("", "n"))
         self.assertEqual(caught.exception.code, "invalid_request")
 
+    @unittest.skipIf(TOKEN is None, "the server wants no token")
+    def test_a_token_opens_its_scope_and_nothing_else(self) -> None:
+        for asking, key, code in [
+            (Client(URL), fresh_key(), "unauthorized"),
+            (Client(URL, "semel_" + "A" * 43), fresh_key(), "unauthorized"),
+            (client(), Key("charge", "order-1042", ("acme",)), "forbidden"),
+        ]:
+            with self.assertRaises(Refused) as caught:
+                asking.claim(key)
+            self.assertEqual(caught.exception.code, code)
+
     def test_a_server_that_is_not_there_has_done_nothing(self) -> None:
         with Cutter() as gone:
             gone.stop()
         with self.assertRaises(Unavailable):
-            Client(gone.url, retries=1).claim(fresh_key())
+            client(gone.url, retries=1).claim(fresh_key())

@@ -7,7 +7,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from typing import Dict, List
 
-from semel import Busy, Client, FailedBefore, Lost, Mismatch, NotRun, Permit, once
+from semel import Busy, FailedBefore, Lost, Mismatch, NotRun, Permit, once
 
 from .cutter import Cutter
 from .place import client, fresh_key, granted
@@ -96,7 +96,7 @@ class Runs(unittest.TestCase):
 class Leases(unittest.TestCase):
     def test_a_heartbeat_keeps_a_short_lease_which_lapses_without_it(self) -> None:
         key = fresh_key()
-        self.assertTrue(client().run(key, lambda permit: not permit.lost.wait(1.5), lease=0.5))
+        self.assertTrue(client().run(key, lambda permit: not permit.lost.wait(3), lease=2))
         kept = client().get(key)
         assert kept is not None
         self.assertEqual(kept.attempt, 1)
@@ -122,7 +122,7 @@ class Leases(unittest.TestCase):
 
     def test_work_that_cannot_renew_is_told_before_its_lease_is_over(self) -> None:
         with Cutter() as cutter:
-            permit = granted(Client(cutter.url).claim(fresh_key(), lease=0.6))
+            permit = granted(client(cutter.url).claim(fresh_key(), lease=0.6))
             cutter.stop()
             with permit.heartbeat():
                 self.assertTrue(permit.lost.wait(10))

@@ -38,7 +38,7 @@ def die(client: Client, scope: str, operation: str, name: str, ledger: str) -> N
 
 def main() -> None:
     word, url, *words = sys.argv[1:]
-    client = Client(url, owner="python")
+    client = Client(url, os.environ.get("SEMEL_TOKEN"), owner="python")
     if word == "resume":
         print(json.dumps(resume(client, *words)))
     else:

@@ -16,11 +16,13 @@ import { Permit } from "./permit.js";
 import type { PermitAnswer } from "./permit.js";
 import { isSettled, recordAnswer } from "./record.js";
 import type { RecordAnswer, StoredRecord } from "./record.js";
-import { Retry } from "./retry.js";
+import { Retry, pause } from "./retry.js";
 import { Transport } from "./transport.js";
 
 /** How long the server waits in one request; longer waits are several. */
 const WAIT_MAX_MS = 60_000;
+/** How long to pause if the server did not wait as long as it was asked to. */
+const EARLY_PAUSE_MS = 250;
 
 /** How to reach a server. */
 export interface ClientOptions {
@@ -140,7 +142,7 @@ function recordTarget(key: Key | string, patience: number): string {
   if (patience > 0) {
     options.append("wait", `${Math.round(patience)}ms`);
   }
-  return `${typeof key === "string" ? `/v1/records/${key}` : "/v1/record"}?${options.toString()}`;
+  return `${typeof key === "string" ? `/v1/records/${encodeURIComponent(key)}` : "/v1/record"}?${options.toString()}`;
 }
 
 /** Asks until the answer is a last one or the wait is over; each request waits for as long as the server lets it. */
@@ -154,8 +156,11 @@ async function patiently<T>(
   for (;;) {
     const patience = Math.min(Math.max(0, until - performance.now()), WAIT_MAX_MS);
     const answer = await retry.ask(() => ask(patience));
-    if (!isOpen(answer) || performance.now() >= until) {
+    const left = until - performance.now();
+    if (!isOpen(answer) || left <= 0) {
       return answer;
     }
+    // A server with too many waiting answers at once: it must not be asked again at once.
+    await pause(Math.min(left, EARLY_PAUSE_MS));
   }
 }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { Client, Refused, Unavailable } from "../src/index.js";
 import { Cutter } from "./cutter.js";
-import { client, freshKey, granted } from "./place.js";
+import { TOKEN, URL_UNDER_TEST, client, freshKey, granted } from "./place.js";
 
 test("the first claim runs and the second replays its JSON", async () => {
   const key = freshKey();
@@ -118,9 +118,22 @@ test("what is refused says its code", async () => {
   });
 });
 
+test("a token opens its scope and nothing else", async () => {
+  // A server without tokens lets everybody in.
+  const foreign = { operation: "charge", name: "order-1042", scope: ["acme"] };
+  const asked = TOKEN === undefined ? [] : [
+    { by: new Client(URL_UNDER_TEST), key: freshKey(), code: "unauthorized" },
+    { by: new Client(URL_UNDER_TEST, { token: `semel_${"A".repeat(43)}` }), key: freshKey(), code: "unauthorized" },
+    { by: client(), key: foreign, code: "forbidden" },
+  ];
+  for (const { by, key, code } of asked) {
+    await assert.rejects(by.claim(key), (error) => error instanceof Refused && error.code === code);
+  }
+});
+
 test("a server that is not there has done nothing", async () => {
   const gone = await Cutter.start();
-  const away = new Client(gone.url, { retries: 1 });
+  const away = client({ retries: 1 }, gone.url);
   gone.stop();
   await assert.rejects(away.claim(freshKey()), (error) => error instanceof Unavailable);
 });

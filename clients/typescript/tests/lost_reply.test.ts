@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Client, Unknown } from "../src/index.js";
+import { Unknown } from "../src/index.js";
+import type { Client } from "../src/index.js";
 import { Cutter } from "./cutter.js";
 import { client, freshKey, granted } from "./place.js";
 
@@ -11,7 +12,7 @@ async function cutting(cuts: number, retries: number, work: (client: Client, cut
   const cutter = await Cutter.start();
   try {
     cutter.cuts = cuts;
-    await work(new Client(cutter.url, { retries }), cutter);
+    await work(client({ retries }, cutter.url), cutter);
   } finally {
     cutter.stop();
   }

@@ -7,8 +7,11 @@ import type { Permit } from "../src/permit.js";
 /** The address of the server under test. */
 export const URL_UNDER_TEST = process.env["SEMEL_URL"] ?? "http://127.0.0.1:4747";
 
-export function client(options: ClientOptions = {}): Client {
-  return new Client(URL_UNDER_TEST, options);
+/** A token for the scope `tests`, if the server wants one. */
+export const TOKEN = process.env["SEMEL_TOKEN"];
+
+export function client(options: ClientOptions = {}, url = URL_UNDER_TEST): Client {
+  return new Client(url, TOKEN === undefined ? options : { token: TOKEN, ...options });
 }
 
 /** A key that nobody has claimed. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Client, FailedBefore, Lost, NotRun, once } from "../src/index.js";
+import { FailedBefore, Lost, NotRun, once } from "../src/index.js";
 import { pause } from "../src/retry.js";
 import { Cutter } from "./cutter.js";
 import { client, freshKey, granted } from "./place.js";
@@ -73,7 +73,7 @@ test("a failure that is stored is what every later caller gets", async () => {
 
 test("a heartbeat keeps a short lease, which lapses without it", async () => {
   const key = freshKey();
-  const kept = await client().run(key, (permit) => pause(1_500).then(() => !permit.isLost), { leaseMs: 500 });
+  const kept = await client().run(key, (permit) => pause(3_000).then(() => !permit.isLost), { leaseMs: 2_000 });
   assert.equal(kept, true);
   assert.equal((await client().get(key))?.attempt, 1);
   const left = freshKey();
@@ -103,7 +103,7 @@ test("work whose key is taken over is told, and its outcome is not stored", asyn
 test("work that cannot renew is told before its lease is over", async () => {
   const cutter = await Cutter.start();
   try {
-    const permit = granted(await new Client(cutter.url).claim(freshKey(), { leaseMs: 600 }));
+    const permit = granted(await client({}, cutter.url).claim(freshKey(), { leaseMs: 600 }));
     cutter.stop();
     const heartbeat = permit.heartbeat();
     await new Promise((resolve) => permit.lost.addEventListener("abort", resolve));

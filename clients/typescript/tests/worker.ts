@@ -5,7 +5,8 @@ import { appendFileSync } from "node:fs";
 import { Client } from "../src/index.js";
 
 const [, , word, url = "", ...words] = process.argv;
-const client = new Client(url, { owner: "typescript" });
+const token = process.env["SEMEL_TOKEN"];
+const client = new Client(url, { owner: "typescript", ...(token === undefined ? {} : { token }) });
 
 /** Goes on under a permit of another process. */
 async function resume(text: string): Promise<unknown> {

@@ -2,12 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::binary::semel;
+use crate::binary::{run, semel};
 use crate::place::Place;
 
 /// How long an answer may take.
@@ -20,9 +20,21 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// Starts on a free port, and waits until it says where it listens.
+    /// Starts on a free port, for everybody on this machine.
     pub(super) fn on(place: &Place) -> Self {
+        Self::start(place, semel())
+    }
+
+    /// The same for a token that may work in one scope: the token.
+    pub(super) fn for_scope(place: &Place, scope: &str) -> (Self, String) {
+        let new = run(&format!("token new --name tests --role work --scope {scope}"));
         let mut command = semel();
+        // What is to be appended to a file of tokens is a file of tokens.
+        command.env("SEMEL_TOKENS", &new.err);
+        (Self::start(place, command), new.fine().trim().to_owned())
+    }
+
+    fn start(place: &Place, mut command: Command) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0", "--store", place.url()]);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the binary starts");
         let mut lines = BufReader::new(child.stderr.take().expect("is piped")).lines().map_while(Result::ok);

@@ -129,7 +129,11 @@ pub(crate) struct Granting {
 }
 
 impl<'a> Decided<'a> {
-    pub(crate) fn of(decision: &'a Decision, granting: &'a Granting, content: Content) -> Result<Self, Problem> {
+    pub(crate) fn of(
+        decision: &'a Decision,
+        granting: &'a Granting,
+        content: Content,
+    ) -> Result<Self, Problem> {
         Ok(match decision {
             Decision::Run(permit) => Self::Run(Run::of(permit, granting, content)),
             Decision::Replay(replay) => Self::Replay(Replay::of(replay, content)),

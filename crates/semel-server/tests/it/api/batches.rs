@@ -18,13 +18,20 @@ async fn answers_come_in_the_order_of_the_items_and_one_error_undoes_nothing() {
     assert_eq!(words(&decided), ["run", "replay", "error", "run", "busy", "error"]);
     let answers = &decided["answers"];
     assert_eq!(answers[1]["outcome"]["json"], 7);
-    assert_eq!((&answers[2]["problem"]["code"], &answers[2]["problem"]["status"]), (&json!("invalid_request"), &json!(400)));
+    assert_eq!(
+        (&answers[2]["problem"]["code"], &answers[2]["problem"]["status"]),
+        (&json!("invalid_request"), &json!(400))
+    );
     assert!(answers[5]["problem"]["detail"].as_str().unwrap().contains("wait_ms"));
-    let permits = json!([{"permit": answers[0]["permit"]}, {"permit": "p1.AAAA"}, {"permit": answers[3]["permit"]}]);
+    let permits =
+        json!([{"permit": answers[0]["permit"]}, {"permit": "p1.AAAA"}, {"permit": answers[3]["permit"]}]);
     let renewed = server.decide("/v1/renew/batch", &json!({"items": permits})).await;
     assert_eq!(words(&renewed), ["renewed", "error", "renewed"]);
     let completed = server
-        .decide("/v1/complete/batch", &json!({"items": [{"permit": answers[3]["permit"], "outcome": {"json": 1}}]}))
+        .decide(
+            "/v1/complete/batch",
+            &json!({"items": [{"permit": answers[3]["permit"], "outcome": {"json": 1}}]}),
+        )
         .await;
     assert_eq!(words(&completed), ["done"]);
     let released = server.decide("/v1/release/batch", &json!({"items": permits})).await;

@@ -12,7 +12,10 @@ const PERMIT_ID: &str = "00112233445566778899aabbccddeeff";
 async fn a_claim_runs_once_and_its_outcome_is_replayed() {
     let server = Server::start().await;
     let run = server.decide("/v1/claim", &claim("a")).await;
-    assert_eq!((&run["decision"], &run["attempt"], &run["lease_ms"]), (&json!("run"), &json!(1), &json!(60_000)));
+    assert_eq!(
+        (&run["decision"], &run["attempt"], &run["lease_ms"]),
+        (&json!("run"), &json!(1), &json!(60_000))
+    );
     assert_eq!(run["id"].as_str().unwrap().len(), 64);
     assert_eq!(run["steps"], json!([]));
     let busy = server.decide("/v1/claim", &claim("a")).await;
@@ -40,7 +43,11 @@ async fn a_lost_reply_is_made_good_by_asking_again_with_the_same_permit_id() {
     assert_eq!(again["decision"], "run");
     assert_eq!((&again["attempt"], &again["fence"]), (&first["attempt"], &first["fence"]));
     let other = with(claim.clone(), json!({"permit_id": PERMIT_ID.replace("00", "01")}));
-    assert_eq!(server.decide("/v1/claim", &other).await["decision"], "busy", "another permit id is another ask");
+    assert_eq!(
+        server.decide("/v1/claim", &other).await["decision"],
+        "busy",
+        "another permit id is another ask"
+    );
 }
 
 #[tokio::test]
@@ -48,7 +55,8 @@ async fn another_request_under_the_same_key_is_a_mismatch() {
     let server = Server::start().await;
     let first = with(claim("a"), json!({"request": {"amount": 1, "currency": "EUR"}}));
     assert_eq!(server.decide("/v1/claim", &first).await["decision"], "run");
-    let text = r#"{"scope":["acme"],"operation":"charge","name":"a","request":{"currency":"EUR","amount":1}}"#;
+    let text =
+        r#"{"scope":["acme"],"operation":"charge","name":"a","request":{"currency":"EUR","amount":1}}"#;
     assert_eq!(server.post("/v1/claim", text).await.json()["decision"], "busy", "the order does not matter");
     let other = with(claim("a"), json!({"request": {"amount": 2, "currency": "EUR"}}));
     let mismatch = server.decide("/v1/claim", &other).await;

@@ -51,12 +51,17 @@ fn wrong(document: &Value) -> Vec<String> {
         let named: Vec<&str> = path.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect();
         let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
         for name in named {
-            if !parameters.iter().any(|one| one["name"] == name && one["in"] == "path" && one["required"] == true) {
+            if !parameters
+                .iter()
+                .any(|one| one["name"] == name && one["in"] == "path" && one["required"] == true)
+            {
                 wrong.push(format!("{path} does not describe {name}"));
             }
         }
         for (status, response) in operation["responses"].as_object().unwrap() {
-            if response["description"].as_str().unwrap_or_default().is_empty() || response["content"].is_null() {
+            if response["description"].as_str().unwrap_or_default().is_empty()
+                || response["content"].is_null()
+            {
                 wrong.push(format!("{path} says nothing about {status}"));
             }
         }
@@ -94,13 +99,17 @@ async fn every_refusal_is_described_with_an_example() {
     let server = Server::start().await;
     let document = server.look("/openapi.json").await;
     for (path, method, operation) in operations(&document) {
-        let statuses: Vec<_> = operation["responses"].as_object().unwrap().keys().map(String::as_str).collect();
+        let statuses: Vec<_> =
+            operation["responses"].as_object().unwrap().keys().map(String::as_str).collect();
         for status in ["200", "400", "401", "403", "404", "405", "421", "429", "500", "503"] {
             assert!(statuses.contains(&status), "{method} {path} does not describe {status}");
         }
         assert_eq!(statuses.contains(&"415"), method == Method::POST, "{method} {path}");
         let problem = &operation["responses"]["503"]["content"]["application/problem+json"];
-        assert_eq!((&problem["example"]["status"], &problem["example"]["code"]), (&503.into(), &"unavailable".into()));
+        assert_eq!(
+            (&problem["example"]["status"], &problem["example"]["code"]),
+            (&503.into(), &"unavailable".into())
+        );
     }
     assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
 }

@@ -34,7 +34,8 @@ impl Heard {
                     return Some(serde_json::from_str(data).expect("is JSON"));
                 }
             }
-            let frame = timeout(Duration::from_secs(10), self.body.frame()).await.expect("something is heard");
+            let frame =
+                timeout(Duration::from_secs(10), self.body.frame()).await.expect("something is heard");
             let bytes = frame?.expect("is whole").into_data().expect("is data");
             self.text += std::str::from_utf8(&bytes).expect("is text");
         }
@@ -73,7 +74,8 @@ async fn a_listener_hears_of_its_own_scope_only() {
 #[tokio::test]
 async fn a_browser_listens_with_its_cookie() {
     let server = Server::on(memory().await, tokens(&["acme"])).await;
-    let listen = |cookie: &str| Request::get("/v1/events").header("cookie", cookie).body(Full::default()).unwrap();
+    let listen =
+        |cookie: &str| Request::get("/v1/events").header("cookie", cookie).body(Full::default()).unwrap();
     assert_eq!(server.send(listen("a=b; semel_session=semel_read_acme")).await.status(), 200);
     assert_eq!(server.ask(listen("semel_session=wrong")).await.problem().0, 401);
     let claim = Request::get("/v1/records").header("cookie", "semel_session=semel_read_acme");

@@ -40,8 +40,15 @@ async fn a_held_record_is_resolved_with_an_outcome_or_released() {
     assert_eq!(server.decide(&path(&record, "resolve"), &body).await, json!({"decision": "changed"}));
     let again = json!({"outcome": {"json": "other"}});
     assert_eq!(server.decide(&path(&record, "resolve"), &again).await, json!({"decision": "not_held"}));
-    assert_eq!(server.decide("/v1/claim", &claim("a")).await["outcome"]["json"], "landed", "an outcome never changes");
-    for (name, action, body) in [("b", "resolve", json!({"release": {"reason": "it did not"}})), ("c", "release", json!({"reason": "it did not"}))] {
+    assert_eq!(
+        server.decide("/v1/claim", &claim("a")).await["outcome"]["json"],
+        "landed",
+        "an outcome never changes"
+    );
+    for (name, action, body) in [
+        ("b", "resolve", json!({"release": {"reason": "it did not"}})),
+        ("c", "release", json!({"reason": "it did not"})),
+    ] {
         let record = held(&server, name).await;
         let word = if action == "resolve" { "resolved" } else { "released" };
         assert_eq!(server.decide(&path(&record, action), &body).await, json!({"decision": word}));
@@ -84,15 +91,27 @@ async fn every_action_is_written_down_before_it_is_done_and_after() {
     let server = Server::serve(served).await;
     let record = held(&server, "a").await;
     server.decide(&path(&record, "resolve"), &json!({"outcome": {"json": 1}})).await;
-    server.decide(&path(&record, "release"), &with(json!({"reason": "again\n{}"}), json!({"version": 1}))).await;
+    server
+        .decide(&path(&record, "release"), &with(json!({"reason": "again\n{}"}), json!({"version": 1})))
+        .await;
     let text = std::fs::read_to_string(&file).expect("is there");
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
-    let said: Vec<_> = lines.iter().map(|line| (line["action"].as_str().unwrap(), line["result"].as_str().unwrap())).collect();
-    assert_eq!(said, [("complete", "asked"), ("complete", "done"), ("release", "asked"), ("release", "refused")]);
+    let said: Vec<_> = lines
+        .iter()
+        .map(|line| (line["action"].as_str().unwrap(), line["result"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        said,
+        [("complete", "asked"), ("complete", "done"), ("release", "asked"), ("release", "refused")]
+    );
     std::fs::remove_file(&file).expect("is removed");
     std::fs::create_dir(&file).expect("is in the way");
     let other = held(&server, "b").await;
     let answered = server.post(&path(&other, "release"), json!({"reason": "why"}).to_string()).await;
-    assert_eq!(answered.problem(), (503, "unavailable".to_owned()), "what cannot be written down is not done");
+    assert_eq!(
+        answered.problem(),
+        (503, "unavailable".to_owned()),
+        "what cannot be written down is not done"
+    );
     assert_eq!(server.decide("/v1/claim", &claim("b")).await["decision"], "held");
 }

@@ -35,7 +35,10 @@ async fn bytes_come_back_as_base64_and_json_too_if_asked_for() {
     let server = Server::start().await;
     completed(&server, "bytes", r#"{"base64": "AP/+", "kind": "failure"}"#).await;
     let replay = server.decide("/v1/claim", &claim("bytes")).await;
-    assert_eq!((&replay["outcome"]["base64"], &replay["outcome"]["kind"]), (&json!("AP/+"), &json!("failure")));
+    assert_eq!(
+        (&replay["outcome"]["base64"], &replay["outcome"]["kind"]),
+        (&json!("AP/+"), &json!("failure"))
+    );
     assert!(replay["outcome"].get("json").is_none());
     completed(&server, "json", r#"{"json": [1]}"#).await;
     let replay = server.decide("/v1/claim", &with(claim("json"), json!({"outcome_as": "base64"}))).await;
@@ -52,7 +55,12 @@ async fn bytes_come_back_as_base64_and_json_too_if_asked_for() {
 #[tokio::test]
 async fn references_and_details_come_back_with_the_outcome() {
     let server = Server::start().await;
-    completed(&server, "a", r#"{"json": 1, "primary": "ch_1", "secondary": "in_1", "details": {"took_ms": 5}}"#).await;
+    completed(
+        &server,
+        "a",
+        r#"{"json": 1, "primary": "ch_1", "secondary": "in_1", "details": {"took_ms": 5}}"#,
+    )
+    .await;
     let outcome = &server.decide("/v1/claim", &claim("a")).await["outcome"];
     assert_eq!(
         *outcome,

@@ -8,15 +8,24 @@ use super::server::{Server, claim, memory, with};
 #[tokio::test]
 async fn a_permit_is_good_on_every_server_of_its_store() {
     let store = memory().await;
-    let (one, other) = (Server::on(store.clone(), Tokens::none()).await, Server::on(store, Tokens::none()).await);
+    let (one, other) =
+        (Server::on(store.clone(), Tokens::none()).await, Server::on(store, Tokens::none()).await);
     let run = one.decide("/v1/claim", &claim("a")).await;
     let permit = json!({"permit": run["permit"]});
     assert_eq!(other.decide("/v1/renew", &permit).await["decision"], "renewed");
     let step = with(permit.clone(), json!({"name": "charge", "json": "ch_1"}));
     assert_eq!(other.decide("/v1/step", &step).await["decision"], "stored");
     let complete = with(permit, json!({"outcome": {"json": 1}}));
-    assert_eq!(one.decide("/v1/complete", &complete).await["decision"], "done", "it heard of nothing meanwhile");
-    assert_eq!(other.decide("/v1/complete", &complete).await["decision"], "done", "the same again is harmless");
+    assert_eq!(
+        one.decide("/v1/complete", &complete).await["decision"],
+        "done",
+        "it heard of nothing meanwhile"
+    );
+    assert_eq!(
+        other.decide("/v1/complete", &complete).await["decision"],
+        "done",
+        "the same again is harmless"
+    );
     let changed = with(complete, json!({"outcome": {"json": 2}}));
     assert_eq!(other.decide("/v1/complete", &changed).await["decision"], "lost", "an outcome never changes");
     assert_eq!(one.decide("/v1/claim", &claim("a")).await["outcome"]["json"], 1);
@@ -50,11 +59,19 @@ async fn what_is_no_permit_is_refused_and_settles_nothing() {
 async fn steps_are_handed_to_whoever_takes_over() {
     let server = Server::start().await;
     let run = server.decide("/v1/claim", &with(claim("a"), json!({"lease_ms": 1}))).await;
-    let step = |name: &str, value: Value| with(with(json!({"permit": run["permit"]}), json!({"name": name})), value);
-    for (name, value) in [("charge", json!({"json": {"id": "ch_1"}})), ("bytes", json!({"base64": "AP8="})), ("none", json!({"json": null}))] {
+    let step =
+        |name: &str, value: Value| with(with(json!({"permit": run["permit"]}), json!({"name": name})), value);
+    for (name, value) in [
+        ("charge", json!({"json": {"id": "ch_1"}})),
+        ("bytes", json!({"base64": "AP8="})),
+        ("none", json!({"json": null})),
+    ] {
         assert_eq!(server.decide("/v1/step", &step(name, value)).await, json!({"decision": "stored"}));
     }
-    assert_eq!(server.decide("/v1/step", &step("charge", json!({"json": "later"}))).await["decision"], "stored");
+    assert_eq!(
+        server.decide("/v1/step", &step("charge", json!({"json": "later"}))).await["decision"],
+        "stored"
+    );
     let second = server.take_over(&claim("a")).await;
     assert_eq!(
         second["steps"],

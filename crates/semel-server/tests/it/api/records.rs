@@ -14,7 +14,10 @@ async fn a_record_is_found_by_its_key_and_by_its_id() {
     let run = server.decide("/v1/claim", &with(claim("a b/ü"), json!({"owner": "worker-7"}))).await;
     let by_key = server.look("/v1/record?scope=acme&operation=charge&name=a%20b%2F%C3%BC").await;
     let record = &by_key["record"];
-    assert_eq!((&record["state"], &record["owner"], &record["lapsed"]), (&json!("running"), &json!("worker-7"), &json!(false)));
+    assert_eq!(
+        (&record["state"], &record["owner"], &record["lapsed"]),
+        (&json!("running"), &json!("worker-7"), &json!(false))
+    );
     assert_eq!((&record["id"], &record["fence"]), (&run["id"], &run["fence"]));
     assert!(!by_key.to_string().contains("permit"), "whoever knows a permit may settle");
     server.decide("/v1/complete", &json!({"permit": run["permit"], "outcome": {"json": [1]}})).await;
@@ -80,7 +83,9 @@ async fn records_are_listed_by_filters_and_pages() {
             server.decide("/v1/hold", &json!({"permit": run["permit"], "reason": "why"})).await;
         }
     }
-    server.decide("/v1/record_once", &json!({"operation": "mail", "name": "m", "outcome": {"json": "secret"}})).await;
+    server
+        .decide("/v1/record_once", &json!({"operation": "mail", "name": "m", "outcome": {"json": "secret"}}))
+        .await;
     assert_eq!(names(&server, "/v1/records?limit=7").await.len(), 31);
     let held: Vec<_> = (0..10).map(|number| format!("{number:02}")).collect();
     assert_eq!(names(&server, "/v1/records?state=held&limit=3").await, held);
@@ -108,7 +113,10 @@ async fn counts_offsets_and_receipts_are_shown() {
     assert_eq!((&stats["store"]["address"], stats["census"]["held"].is_u64()), (&json!("memory:"), true));
     let pipeline = Pipeline::builder(&server.served.semel, "billing").scope(["acme"]).build().unwrap();
     assert_eq!(server.look("/v1/offsets").await, json!({"offsets": [], "next": null}));
-    assert_eq!(server.look("/v1/receipts?scope=acme&pipeline=billing").await, json!({"receipts": [], "next": null}));
+    assert_eq!(
+        server.look("/v1/receipts?scope=acme&pipeline=billing").await,
+        json!({"receipts": [], "next": null})
+    );
     pipeline.take("orders").await.unwrap().commit(Position::new(7), Some("e7")).await.unwrap();
     let recorded = pipeline.record([("e7", semel::Outcome::success(*b"paid"))]).await.unwrap();
     assert_eq!(recorded.len(), 1);
@@ -119,5 +127,8 @@ async fn counts_offsets_and_receipts_are_shown() {
     }
     assert_eq!(server.look("/v1/offsets?pipeline=other").await["offsets"], json!([]));
     let receipt = &server.look("/v1/receipts?scope=acme&pipeline=billing").await["receipts"][0];
-    assert_eq!((&receipt["event"], &receipt["state"], &receipt["output"]), (&json!("e7"), &json!("processed"), &json!("paid")));
+    assert_eq!(
+        (&receipt["event"], &receipt["state"], &receipt["output"]),
+        (&json!("e7"), &json!("processed"), &json!("paid"))
+    );
 }

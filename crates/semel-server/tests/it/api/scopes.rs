@@ -27,8 +27,11 @@ async fn nobody_is_answered_without_a_token_that_is_known() {
 #[tokio::test]
 async fn a_role_may_what_it_is_for_and_nothing_else() {
     let server = server().await;
-    let (work, read, operate) =
-        (server.with_token("semel_work_acme"), server.with_token("semel_read_acme"), server.with_token("semel_operate_acme"));
+    let (work, read, operate) = (
+        server.with_token("semel_work_acme"),
+        server.with_token("semel_read_acme"),
+        server.with_token("semel_operate_acme"),
+    );
     let run = work.decide("/v1/claim", &claim("a")).await;
     for asked in [&read, &operate] {
         let answered = asked.post("/v1/claim", claim("b").to_string()).await;
@@ -68,8 +71,16 @@ async fn nobody_sees_or_touches_what_is_outside_their_scope() {
     ] {
         assert_eq!(other.post(path, body).await.problem(), (403, "forbidden".to_owned()), "{path}");
     }
-    let batch = other.decide("/v1/claim/batch", &json!({"items": [claim("a"), {"scope": ["other"], "operation": "o", "name": "n"}]})).await;
-    assert_eq!((&batch["answers"][0]["problem"]["code"], &batch["answers"][1]["decision"]), (&json!("forbidden"), &json!("run")));
+    let batch = other
+        .decide(
+            "/v1/claim/batch",
+            &json!({"items": [claim("a"), {"scope": ["other"], "operation": "o", "name": "n"}]}),
+        )
+        .await;
+    assert_eq!(
+        (&batch["answers"][0]["problem"]["code"], &batch["answers"][1]["decision"]),
+        (&json!("forbidden"), &json!("run"))
+    );
     let id = run["id"].as_str().unwrap();
     let (reads, operates) = (server.with_token("semel_read_other"), server.with_token("semel_operate_other"));
     assert_eq!(reads.get(&format!("/v1/records/{id}")).await.problem(), (404, "not_found".to_owned()));
@@ -80,15 +91,21 @@ async fn nobody_sees_or_touches_what_is_outside_their_scope() {
     let listed = reads.get("/v1/records").await.text;
     assert!(listed.contains("\"other\"") && !listed.contains("\"acme\""), "{listed}");
     assert_eq!(reads.look("/v1/stats").await["decisions"], json!(null));
-    let release = operates.post(&format!("/v1/records/{id}/release"), json!({"reason": "x"}).to_string()).await;
+    let release =
+        operates.post(&format!("/v1/records/{id}/release"), json!({"reason": "x"}).to_string()).await;
     assert_eq!(release.problem(), (404, "not_found".to_owned()));
-    assert_eq!(server.with_token("semel_work_").decide("/v1/renew", &json!({"permit": run["permit"]})).await["decision"], "renewed");
+    assert_eq!(
+        server.with_token("semel_work_").decide("/v1/renew", &json!({"permit": run["permit"]})).await["decision"],
+        "renewed"
+    );
 }
 
 #[tokio::test]
 async fn a_quota_counts_every_ask_of_a_batch() {
     let digest = semel_server::access::TokenDigest::of("semel_t");
-    let text = format!("[[token]]\nname = \"t\"\ndigest = \"{digest}\"\nrole = \"work\"\nasks_per_second = 1\nasks_burst = 10\n");
+    let text = format!(
+        "[[token]]\nname = \"t\"\ndigest = \"{digest}\"\nrole = \"work\"\nasks_per_second = 1\nasks_burst = 10\n"
+    );
     let tokens = semel_server::access::Tokens::parse(&text, "tokens.toml").unwrap();
     let owner = Server::on(memory().await, tokens).await;
     let server = owner.with_token("semel_t");

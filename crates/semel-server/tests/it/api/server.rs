@@ -66,7 +66,9 @@ pub(crate) fn tokens(scopes: &[&str]) -> Tokens {
         for role in ["work", "read", "operate"] {
             let digest = TokenDigest::of(&format!("semel_{role}_{scope}"));
             let limit = if scope.is_empty() { String::new() } else { format!("scope = [\"{scope}\"]\n") };
-            text += &format!("[[token]]\nname = \"{role}-{scope}\"\ndigest = \"{digest}\"\nrole = \"{role}\"\n{limit}");
+            text += &format!(
+                "[[token]]\nname = \"{role}-{scope}\"\ndigest = \"{digest}\"\nrole = \"{role}\"\n{limit}"
+            );
         }
     }
     Tokens::parse(&text, "tokens.toml").expect("are tokens")
@@ -78,7 +80,9 @@ pub(crate) fn claim(name: &str) -> Value {
 
 /// The same object with more members.
 pub(crate) fn with(mut object: Value, members: Value) -> Value {
-    let (Value::Object(all), Value::Object(more)) = (&mut object, members) else { panic!("both are objects") };
+    let (Value::Object(all), Value::Object(more)) = (&mut object, members) else {
+        panic!("both are objects")
+    };
     all.extend(more);
     object
 }
@@ -107,7 +111,12 @@ impl Server {
 
     /// The same server, asked with this token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
-        Self { address: self.address, served: Arc::clone(&self.served), token: Some(token.to_owned()), task: None }
+        Self {
+            address: self.address,
+            served: Arc::clone(&self.served),
+            token: Some(token.to_owned()),
+            task: None,
+        }
     }
 
     pub(crate) async fn send(&self, mut request: Request<Full<Bytes>>) -> Response<hyper::body::Incoming> {

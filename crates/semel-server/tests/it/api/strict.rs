@@ -36,7 +36,8 @@ async fn what_a_body_must_not_hold_is_named() {
         (json!({"outcome_as": "xml"}), "`xml`"),
         (json!({"owner": "o".repeat(1_025)}), "owner is longer"),
     ] {
-        let (status, code, detail) = refused(&server, "/v1/claim", with(claim("a"), members).to_string()).await;
+        let (status, code, detail) =
+            refused(&server, "/v1/claim", with(claim("a"), members).to_string()).await;
         assert_eq!((status, &*code), (400, "invalid_request"), "{detail}");
         // Members are named by the reader of JSON, or by whoever reads their values.
         let named = if named == "lease_ms" { "invalid value" } else { named };
@@ -48,11 +49,24 @@ async fn what_a_body_must_not_hold_is_named() {
 #[tokio::test]
 async fn what_is_no_json_is_refused_as_that() {
     let server = Server::start().await;
-    for body in ["", "{", "[]", "null", "{}", "\u{feff}{}", "{\"operation\":\"o\",\"name\":\"n\"} x", "{\"operation\":\"o\",\"operation\":\"o\",\"name\":\"n\"}"] {
+    for body in [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        "\u{feff}{}",
+        "{\"operation\":\"o\",\"name\":\"n\"} x",
+        "{\"operation\":\"o\",\"operation\":\"o\",\"name\":\"n\"}",
+    ] {
         let (status, code, _) = refused(&server, "/v1/claim", body.to_owned()).await;
         assert_eq!((status, &*code), (400, "invalid_request"), "{body}");
     }
-    let deep = format!("{{\"operation\":\"o\",\"name\":\"n\",\"request\":{}1{}}}", "[".repeat(5_000), "]".repeat(5_000));
+    let deep = format!(
+        "{{\"operation\":\"o\",\"name\":\"n\",\"request\":{}1{}}}",
+        "[".repeat(5_000),
+        "]".repeat(5_000)
+    );
     assert_eq!(refused(&server, "/v1/claim", deep).await.0, 400, "a request is read only so deep");
     let not_utf8 = Bytes::from_static(b"{\"operation\":\"o\",\"name\":\"\xff\"}");
     assert_eq!(refused(&server, "/v1/claim", not_utf8).await.0, 400);
@@ -61,12 +75,19 @@ async fn what_is_no_json_is_refused_as_that() {
 #[tokio::test]
 async fn a_body_says_that_it_is_json_and_is_not_too_large() {
     let server = Server::start().await;
-    for media_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("application/jsonp")] {
-        let mut request = Request::post("/v1/claim").body(Full::new(Bytes::from(claim("a").to_string()))).unwrap();
+    for media_type in
+        [None, Some("text/plain"), Some("application/x-www-form-urlencoded"), Some("application/jsonp")]
+    {
+        let mut request =
+            Request::post("/v1/claim").body(Full::new(Bytes::from(claim("a").to_string()))).unwrap();
         if let Some(media_type) = media_type {
             request.headers_mut().insert("content-type", media_type.parse().unwrap());
         }
-        assert_eq!(server.ask(request).await.problem(), (415, "unsupported_media_type".to_owned()), "{media_type:?}");
+        assert_eq!(
+            server.ask(request).await.problem(),
+            (415, "unsupported_media_type".to_owned()),
+            "{media_type:?}"
+        );
     }
     let request = Request::post("/v1/claim").header("content-type", "Application/JSON; charset=utf-8");
     let answered = server.ask(request.body(Full::new(Bytes::from(claim("a").to_string()))).unwrap()).await;
@@ -113,5 +134,8 @@ async fn paths_and_methods_that_are_not_there_are_problems() {
     let server = Server::start().await;
     assert_eq!(server.get("/v1/nothing").await.problem(), (404, "not_found".to_owned()));
     assert_eq!(server.get("/v1/claim").await.problem(), (405, "method_not_allowed".to_owned()));
-    assert_eq!(server.method(Method::DELETE, "/v1/records").await.problem(), (405, "method_not_allowed".to_owned()));
+    assert_eq!(
+        server.method(Method::DELETE, "/v1/records").await.problem(),
+        (405, "method_not_allowed".to_owned())
+    );
 }
