@@ -8,13 +8,16 @@ use serde_json::json;
 
 const TENANTS: [&[&str]; 4] = [&["acme", "eu"], &["acme", "us"], &["globex"], &["initech", "billing"]];
 const OPERATIONS: [&str; 5] = ["charge", "refund", "send-invoice", "ship", "create-account"];
-const OWNERS: [&str; 3] = ["worker-7f9c@ip-10-0-4-17", "worker-2b11@ip-10-0-4-30", "billing-cron@ip-10-0-9-2"];
+const OWNERS: [&str; 3] =
+    ["worker-7f9c@ip-10-0-4-17", "worker-2b11@ip-10-0-4-30", "billing-cron@ip-10-0-9-2"];
 
 /// Fills a store that has nothing in it.
 pub(crate) async fn fill(semel: &Semel, records: usize) -> Result<()> {
     for number in 0..records {
         let (key, outcome) = (key(number)?, outcome(number));
-        let _ = semel.record_once(Claim::new(&key).fingerprint(Fingerprint::from_bytes([7; 32])), outcome).await?;
+        let _ = semel
+            .record_once(Claim::new(&key).fingerprint(Fingerprint::from_bytes([7; 32])), outcome)
+            .await?;
     }
     running(semel).await?;
     held(semel).await?;
@@ -31,13 +34,15 @@ pub(crate) async fn some_more(semel: &Semel, round: u64) -> Result<()> {
             let _ = semel.claim(Claim::new(&key)).await?;
         }
     }
-    if round % 9 == 0 {
+    if round.is_multiple_of(9) {
         let _ = semel.claim(Claim::new(&Key::scoped(["acme", "eu"], "charge", "order-88110")?)).await?;
         let _ = semel.claim(Claim::new(&Key::scoped(["globex"], "ship", "parcel-3301")?)).await?;
     }
-    if round % 31 == 0 {
+    if round.is_multiple_of(31) {
         let other = Fingerprint::from_bytes([9; 32]);
-        let _ = semel.claim(Claim::new(&key(usize::try_from(round % 97).unwrap_or(0))?).fingerprint(other)).await?;
+        let _ = semel
+            .claim(Claim::new(&key(usize::try_from(round % 97).unwrap_or(0))?).fingerprint(other))
+            .await?;
     }
     Ok(())
 }
@@ -61,7 +66,10 @@ async fn running(semel: &Semel) -> Result<()> {
         let claim = Claim::new(&key).owner(owner).lease(lease).lapse(Lapse::Hold);
         if let Decision::Run(permit) = semel.claim(claim).await? {
             if number == 1 {
-                permit.step("reserve-stock", || async { Ok::<_, std::io::Error>("shelf 14".to_owned()) }).await.ok();
+                permit
+                    .step("reserve-stock", || async { Ok::<_, std::io::Error>("shelf 14".to_owned()) })
+                    .await
+                    .ok();
             }
             std::mem::forget(permit);
         }
@@ -76,7 +84,8 @@ async fn held(semel: &Semel) -> Result<()> {
         (TENANTS[3], "send-invoice", "2026-11/4711", "attempts"),
     ];
     for (tenant, operation, name, reason) in stuck {
-        let claim = Claim::new(&Key::scoped(tenant, operation, name)?).lapse(Lapse::Hold).first_event("evt_88213");
+        let claim =
+            Claim::new(&Key::scoped(tenant, operation, name)?).lapse(Lapse::Hold).first_event("evt_88213");
         if let Decision::Run(permit) = semel.claim(claim).await? {
             let _ = permit.hold(reason).await?;
         }
@@ -88,14 +97,19 @@ async fn streams(semel: &Semel) -> Result<()> {
     let orders = Pipeline::builder(semel, "order-mails").scope(["acme"]).build()?;
     let events = (0..240).map(|number| (format!("order.paid/{number}"), Outcome::success(*b"mailed")));
     let _ = orders.record(events).await?;
-    let _ = orders.record([("order.paid/977", dead_letter(5, "no such mailbox: jane@example.invalid"))]).await?;
-    let _ = orders.record([("order.paid/978", dead_letter(5, "template `paid.html` has no block `total`"))]).await?;
+    let _ =
+        orders.record([("order.paid/977", dead_letter(5, "no such mailbox: jane@example.invalid"))]).await?;
+    let _ = orders
+        .record([("order.paid/978", dead_letter(5, "template `paid.html` has no block `total`"))])
+        .await?;
     for (stream, position) in [("orders/0", 48_113), ("orders/1", 48_020), ("orders/2", 47_998)] {
         let reader = orders.take(stream).await?;
         let _ = reader.commit(Position::new(position), Some(&format!("order.paid/{position}"))).await?;
     }
     let ledger = Pipeline::new(semel, "ledger")?;
-    let _ = ledger.record((0..80).map(|number| (format!("payment/{number}"), Outcome::success(*b"booked")))).await?;
+    let _ = ledger
+        .record((0..80).map(|number| (format!("payment/{number}"), Outcome::success(*b"booked"))))
+        .await?;
     let _ = ledger.commit_shared("payments", Position::new(80), Some("payment/80")).await?;
     Ok(())
 }

@@ -2,6 +2,8 @@
 //!
 //! It goes on claiming while it runs, so that the charts have something to show.
 
+#![expect(clippy::arithmetic_side_effects, reason = "an example's numbers are small")]
+
 mod fill;
 
 use std::time::Duration;

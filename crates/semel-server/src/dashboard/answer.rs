@@ -139,25 +139,7 @@ impl Refused {
 
     /// The store did not answer, or answered something that cannot be.
     pub(super) fn store(visitor: &Visitor, error: &Error) -> Self {
-        let (status, title, next) = match error.kind() {
-            ErrorKind::Unknown => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "Nobody knows whether it was done",
-                "The reply of the store was lost: what you asked for may have been done, or not. Look at the key before you try \
-                 again.",
-            ),
-            ErrorKind::Invalid => (StatusCode::BAD_REQUEST, "That cannot be", "Nothing was changed. Go back and mend it."),
-            ErrorKind::Corrupt | ErrorKind::Newer => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "A record cannot be read",
-                "Nothing was changed. Look at the server's log; docs/operations.md says what to do.",
-            ),
-            _ => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "The store does not answer",
-                "Nothing was changed. See whether the store runs and whether this server reaches it, then reload this page.",
-            ),
-        };
+        let (status, title, next) = told_of(error.kind());
         let why = html! { p { (next) } pre.said { (error) } };
         Self::told(Some(visitor), status, title, &why)
     }
@@ -178,12 +160,35 @@ impl Refused {
     }
 }
 
+/// What an error of the store means to whoever looks at a page, and what to do next.
+fn told_of(kind: ErrorKind) -> (StatusCode, &'static str, &'static str) {
+    match kind {
+        ErrorKind::Unknown => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Nobody knows whether it was done",
+            "The reply of the store was lost: what you asked for may have been done, or not. Look at the key before you try again.",
+        ),
+        ErrorKind::Invalid => {
+            (StatusCode::BAD_REQUEST, "That cannot be", "Nothing was changed. Go back and mend it.")
+        }
+        ErrorKind::Corrupt | ErrorKind::Newer => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "A record cannot be read",
+            "Nothing was changed. Look at the server's log; docs/operations.md says what to do.",
+        ),
+        ErrorKind::Unavailable | ErrorKind::Full | ErrorKind::Lost | _ => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The store does not answer",
+            "Nothing was changed. See whether the store runs and whether this server reaches it, then reload this page.",
+        ),
+    }
+}
+
 /// There is no such page. Knows nobody, so that it can be shown to everybody.
 pub async fn not_found() -> Response {
     let why = html! { p { "There is nothing here. " a href="/" { "Go to the overview" } "." } };
     Refused::told(None, StatusCode::NOT_FOUND, "There is no such page", &why).into_response()
 }
-
 
 /// A file to be kept, of bytes that nobody may take for a page.
 pub(super) fn attachment(name: &str, bytes: Vec<u8>) -> Response {

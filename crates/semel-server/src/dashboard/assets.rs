@@ -28,9 +28,9 @@ pub(super) static ICON: LazyLock<Asset> =
 
 impl Asset {
     fn new(name: &str, extension: &str, media_type: &'static str, text: &'static str) -> Self {
-        let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
-        let short: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        Self { path: format!("/assets/{name}.{short}.{extension}"), media_type, text }
+        let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(Sha256::digest(text.as_bytes()));
+        let digest = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+        Self { path: format!("/assets/{name}.{digest:016x}.{extension}"), media_type, text }
     }
 
     /// Where it is.
@@ -52,6 +52,8 @@ pub(super) async fn serve(Path(name): Path<String>) -> Response {
             (headers, asset.text).into_response()
         }
         // Of another release, which this server does not have; nobody may remember that.
-        None => (StatusCode::NOT_FOUND, [(CACHE_CONTROL, "no-store")], "there is no such asset\n").into_response(),
+        None => {
+            (StatusCode::NOT_FOUND, [(CACHE_CONTROL, "no-store")], "there is no such asset\n").into_response()
+        }
     }
 }

@@ -26,7 +26,8 @@ impl Chart {
         let total = counts.iter().copied().fold(0, u64::saturating_add);
         let peak = counts.iter().copied().max().unwrap_or(0);
         let (now, most) = (a_second(counts.last().copied().unwrap_or(0)), a_second(peak));
-        let told = format!("{}: {now} a second now, at most {most}, {} in 15 minutes", self.word, grouped(total));
+        let told =
+            format!("{}: {now} a second now, at most {most}, {} in 15 minutes", self.word, grouped(total));
         let (line, area) = paths(&counts, peak);
         html! {
             figure class={ "chart " (self.word) } {
@@ -53,7 +54,11 @@ fn a_second(count: u64) -> String {
     if tenths == 0 && count > 0 {
         return "<0.1".to_owned();
     }
-    if tenths >= 1_000 || tenths % 10 == 0 { grouped(tenths / 10) } else { format!("{}.{}", tenths / 10, tenths % 10) }
+    if tenths >= 1_000 || tenths.is_multiple_of(10) {
+        grouped(tenths / 10)
+    } else {
+        format!("{}.{}", tenths / 10, tenths % 10)
+    }
 }
 
 /// The line, and what is below it. The newest sample is at the right, however few there are.

@@ -34,7 +34,9 @@ impl Flash {
         let (class, said) = match self {
             Self::Released => ("flash fine", "Released. The next claim runs it as a new attempt."),
             Self::Resolved => ("flash fine", "Resolved. Every retry gets this outcome from now on."),
-            Self::NotHeld => ("flash warning", "Nothing was changed: it is not held any more. Here is how it is now."),
+            Self::NotHeld => {
+                ("flash warning", "Nothing was changed: it is not held any more. Here is how it is now.")
+            }
             Self::Changed => (
                 "flash warning",
                 "Nothing was changed: it is not as it was when you looked. Here is how it is now; decide again.",

@@ -21,8 +21,11 @@ pub(super) enum Tab {
     None,
 }
 
-const TABS: [(Tab, &str, &str); 3] =
-    [(Tab::Overview, "/", "Overview"), (Tab::Keys, "/keys", "Keys"), (Tab::Pipelines, "/pipelines", "Pipelines")];
+const TABS: [(Tab, &str, &str); 3] = [
+    (Tab::Overview, "/", "Overview"),
+    (Tab::Keys, "/keys", "Keys"),
+    (Tab::Pipelines, "/pipelines", "Pipelines"),
+];
 
 /// A whole page; without a visitor, one that anybody may see.
 pub(super) fn framed(visitor: Option<&Visitor>, frame: &Frame<'_>, content: &Markup) -> Markup {

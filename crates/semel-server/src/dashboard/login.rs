@@ -46,7 +46,10 @@ impl Signed for Leave {
 }
 
 /// The page that asks for a token.
-pub(super) async fn show(State(served): State<Arc<Served>>, wanted: Result<Query<Wanted>, QueryRejection>) -> Response {
+pub(super) async fn show(
+    State(served): State<Arc<Served>>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Response {
     let next = wanted.map(|Query(wanted)| wanted.next).unwrap_or_default();
     if served.tokens.is_empty() {
         return see_other("/");

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 use super::answer::{Refused, shown};
 use super::chart::Chart;
 use super::frame::{Frame, Tab};
-use super::parts::{ago, key_link, labelled, nothing, relative, state};
+use super::parts::{ago, key_link, labelled, lasting, nothing, relative, state};
 use super::session::Visitor;
 use crate::access::Need;
 use crate::served::Served;
@@ -56,10 +56,12 @@ pub(super) async fn show(State(served): State<Arc<Served>>, visitor: Visitor) ->
         (counts(&counted, &served, now))
         (rates(&served, &visitor))
         div.halves {
-            (oldest("Held", "held", "Nobody runs these before somebody decides.", &counted.oldest_held, counted.held, now))
-            (oldest("Running", "running", "Oldest first.", &counted.oldest_running, counted.running, now))
+            div.stack {
+                (oldest(("Held", "held"), "Nobody runs these before somebody decides.", &counted.oldest_held, counted.held, now))
+                (feed())
+            }
+            (oldest(("Running", "running"), "Oldest first.", &counted.oldest_running, counted.running, now))
         }
-        (feed())
         (store(&served, &probe))
     };
     Ok(shown(&visitor, &Frame { title: "Overview", tab: Tab::Overview }, &content))
@@ -73,7 +75,11 @@ async fn probe(served: &Served) -> Probe {
     match asked {
         Ok(Ok(answer)) => Probe { now: Some(answer.now), took, trouble: None },
         Ok(Err(error)) => Probe { now: None, took, trouble: Some(error.to_string()) },
-        Err(_) => Probe { now: None, took, trouble: Some(format!("no answer within {}", span::shown(PROBE_TIMEOUT))) },
+        Err(_) => Probe {
+            now: None,
+            took,
+            trouble: Some(format!("no answer within {}", span::shown(PROBE_TIMEOUT))),
+        },
     }
 }
 
@@ -146,7 +152,13 @@ fn rates(served: &Served, visitor: &Visitor) -> Markup {
     }
 }
 
-fn oldest(title: &str, word: &str, meaning: &str, records: &[Record], all: u64, now: Timestamp) -> Markup {
+fn oldest(
+    (title, word): (&str, &str),
+    meaning: &str,
+    records: &[Record],
+    all: u64,
+    now: Timestamp,
+) -> Markup {
     let (id, more) = (format!("oldest-{word}"), all.saturating_sub(OLDEST_SHOWN as u64));
     html! {
         section.card aria-labelledby={ (id) "-title" } {
@@ -166,7 +178,7 @@ fn oldest(title: &str, word: &str, meaning: &str, records: &[Record], all: u64, 
 }
 
 fn row(found: &Record, now: Timestamp) -> Markup {
-    let since = span::shown(now.since(record::since(found)));
+    let since = lasting(now.since(record::since(found)));
     html! {
         li data-test="key-row" {
             div.what { (key_link(&found.key)) }

@@ -1,5 +1,7 @@
 //! What pages are made of.
 
+use std::time::Duration;
+
 use maud::{Markup, html};
 use semel::Key;
 use semel::clock::Timestamp;
@@ -7,6 +9,9 @@ use semel::record::{Record, State};
 
 use crate::moment::{date, rfc3339, time};
 use crate::shown::{scope, span};
+
+/// Shorter than that, numbers only flicker.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// The shapes that go with the words for states: nobody has to tell them by their colour.
 const RUNNING: &str = "M3.2 1.8 10.2 6l-7 4.2z";
@@ -62,7 +67,17 @@ pub(super) fn ago(at: Timestamp, now: Timestamp) -> Markup {
 
 /// `3m 12s ago` or `in 3m 12s`.
 pub(super) fn relative(at: Timestamp, now: Timestamp) -> String {
-    if at > now { format!("in {}", span::shown(at.since(now))) } else { format!("{} ago", span::shown(now.since(at))) }
+    let (away, is_to_come) = (now.since(at).max(at.since(now)), at > now);
+    match (away < A_MOMENT, is_to_come) {
+        (true, _) => "just now".to_owned(),
+        (false, true) => format!("in {}", span::shown(away)),
+        (false, false) => format!("{} ago", span::shown(away)),
+    }
+}
+
+/// `3m 12s`; what is shorter than a second is a moment, as nobody reads faster.
+pub(super) fn lasting(span: Duration) -> String {
+    if span < A_MOMENT { "a moment".to_owned() } else { span::shown(span) }
 }
 
 /// A key as a link to its page: what it is called, and where it belongs.

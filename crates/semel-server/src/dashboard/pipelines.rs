@@ -52,7 +52,8 @@ fn one(path: &[Box<str>], pipeline: &PipelineCounted, now: Timestamp) -> Markup 
     let (name, tenant) = path.split_last().map_or(("", path), |(name, tenant)| (&**name, tenant));
     let (tenant, whole) = (joined(tenant), joined(path));
     let numbers = &pipeline.statistics;
-    let events = |state| address("/keys", [("scope", whole.as_str()), ("operation", "receipt"), ("state", state)]);
+    let events =
+        |state| address("/keys", [("scope", whole.as_str()), ("operation", "receipt"), ("state", state)]);
     html! {
         section.card.pipeline {
             div.head {

@@ -34,7 +34,11 @@ impl<T: DeserializeOwned + Signed + Send> FromRequest<Arc<Served>> for Posted<T>
         }
         let form = Form::<T>::from_request(Request::from_parts(parts, body), served).await;
         let Form(form) = form.map_err(|error| Refused::form(&visitor, &error.body_text()))?;
-        if visitor.wrote(form.csrf()) { Ok(Self { visitor, form }) } else { Err(Refused::foreign(Some(&visitor))) }
+        if visitor.wrote(form.csrf()) {
+            Ok(Self { visitor, form })
+        } else {
+            Err(Refused::foreign(Some(&visitor)))
+        }
     }
 }
 

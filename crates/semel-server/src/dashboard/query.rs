@@ -46,14 +46,19 @@ mod tests {
 
     #[test]
     fn what_is_in_a_value_never_ends_it() {
-        assert_eq!(address("/keys", [("scope", "a&b=c/d"), ("name", ""), ("state", "held")]), "/keys?scope=a%26b%3Dc%2Fd&state=held");
+        assert_eq!(
+            address("/keys", [("scope", "a&b=c/d"), ("name", ""), ("state", "held")]),
+            "/keys?scope=a%26b%3Dc%2Fd&state=held"
+        );
         assert_eq!(address("/keys", []), "/keys");
         assert_eq!(encode("é\"<"), "%C3%A9%22%3C");
     }
 
     #[test]
     fn nobody_is_sent_to_another_server() {
-        for foreign in ["//evil.example", "https://evil.example", "/\\evil.example", "", "keys", "/a\r\nb", "/\u{e9}"] {
+        for foreign in
+            ["//evil.example", "https://evil.example", "/\\evil.example", "", "keys", "/a\r\nb", "/\u{e9}"]
+        {
             assert_eq!(own_page(foreign), "/", "{foreign}");
         }
         assert_eq!(own_page("/keys?state=held"), "/keys?state=held");

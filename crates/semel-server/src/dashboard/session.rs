@@ -98,7 +98,8 @@ fn to_login(parts: &Parts) -> Refused {
 /// What the cookie of a request holds.
 pub(crate) fn session_of(headers: &HeaderMap) -> Option<String> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let session = pairs.find_map(|(name, value)| (name == COOKIE_NAME).then_some(value))?;
     (!session.is_empty() && session.len() <= 512).then(|| session.to_owned())
 }

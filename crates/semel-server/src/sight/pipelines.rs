@@ -70,7 +70,11 @@ impl Pipelines {
             OFFSET if record.state.word() == StateWord::Done => {
                 let Some(offset) = offset::read(record) else { return };
                 if let Some(pipeline) = self.of(record) {
-                    pipeline.add_offset(StreamOffset { stream: record.key.name().into(), offset, at: record.changed_at });
+                    pipeline.add_offset(StreamOffset {
+                        stream: record.key.name().into(),
+                        offset,
+                        at: record.changed_at,
+                    });
                 }
             }
             _ => {}
@@ -129,6 +133,7 @@ fn said(details: Option<&str>) -> (Option<u32>, Option<Box<str>>) {
     let details = details.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
     let said = |name: &str| details.as_ref().and_then(|details| details.get(name));
     let attempts = said("attempts").and_then(|number| u32::try_from(number.as_u64()?).ok());
-    let error = said("error").and_then(|error| Some(error.as_str()?.chars().take(ERROR_CHARS_MAX).collect::<String>()));
+    let error = said("error")
+        .and_then(|error| Some(error.as_str()?.chars().take(ERROR_CHARS_MAX).collect::<String>()));
     (attempts, error.map(Into::into))
 }

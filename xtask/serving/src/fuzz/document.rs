@@ -41,7 +41,6 @@ impl Document {
         ensure!(value.pointer("/info/title").is_some(), "the document has no title");
         let document = Self(value);
         ensure!(!document.operations()?.is_empty(), "the document has no operations");
-        document.check_references(&document.0)?;
         Ok(document)
     }
 
@@ -100,17 +99,24 @@ impl Document {
         value
     }
 
-    fn check_references(&self, value: &Value) -> Result<()> {
+    /// References to what is nowhere in the document.
+    pub fn dangling(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.find_dangling(&self.0, &mut found);
+        found
+    }
+
+    fn find_dangling(&self, value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(members) => {
                 if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-                    let found = reference.strip_prefix('#').and_then(|path| self.0.pointer(path));
-                    ensure!(found.is_some(), "{reference} is nowhere in the document");
+                    let target = reference.strip_prefix('#').and_then(|path| self.0.pointer(path));
+                    found.extend(target.is_none().then(|| reference.to_owned()));
                 }
-                members.values().try_for_each(|member| self.check_references(member))
+                members.values().for_each(|member| self.find_dangling(member, found));
             }
-            Value::Array(items) => items.iter().try_for_each(|item| self.check_references(item)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+            Value::Array(items) => items.iter().for_each(|item| self.find_dangling(item, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 

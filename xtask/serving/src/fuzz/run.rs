@@ -1,6 +1,6 @@
 //! All of it: a server, so many requests, what they broke, and the control.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::Path;
 
@@ -16,6 +16,8 @@ use crate::server::{Answer, Ask, Client, Role, Server, Token};
 
 /// How many faults are told of.
 const FAULTS_MAX: usize = 25;
+/// How many requests before one without an answer are told of.
+const LAST_MAX: usize = 3;
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +60,9 @@ pub fn fuzz(binary: &Path, count: usize, seed: u64, step: &dyn Fn()) -> Result<F
     for _ in 0..count {
         run.one();
         step();
+        if run.is_over {
+            break;
+        }
     }
     run.end(server, &tokens)
 }
@@ -73,7 +78,16 @@ struct Run<'a> {
     fuzzed: Fuzzed,
     reached: BTreeMap<String, (Ask, Answer)>,
     faults: BTreeMap<String, String>,
+    /// The last that were answered.
+    last: VecDeque<Ask>,
+    is_over: bool,
     seed: u64,
+}
+
+/// A request, for people.
+fn told(ask: &Ask) -> String {
+    let start = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    format!("{} {} {:?} {}", ask.method, start(&ask.target, 300), ask.fields, start(&String::from_utf8_lossy(&ask.body), 400))
 }
 
 impl<'a> Run<'a> {
@@ -88,7 +102,9 @@ impl<'a> Run<'a> {
             known: Known::default(),
             fuzzed: Fuzzed::default(),
             reached: BTreeMap::new(),
-            faults: BTreeMap::new(),
+            last: VecDeque::new(),
+            is_over: false,
+            faults: document.dangling().into_iter().map(|name| (name.clone(), format!("{name} is nowhere in the document"))).collect(),
             seed,
         })
     }
@@ -100,8 +116,18 @@ impl<'a> Run<'a> {
         self.fuzzed.requests += 1;
         let answer = match self.client.ask(&ask) {
             Ok(answer) => answer,
-            Err(error) => return self.fault(&operation, 0, &ask, &format!("no answer: {error:#}")),
+            Err(error) => {
+                // The server may be gone, and the ask before this one the reason.
+                self.is_over = error.chain().any(|cause| cause.to_string().contains("refused"));
+                let before: Vec<_> = self.last.iter().map(told).collect();
+                let what = format!("no answer: {}; before it:\n    {}", error.root_cause(), before.join("\n    "));
+                return self.fault(&operation, 0, &ask, &what);
+            }
         };
+        if self.last.len() >= LAST_MAX {
+            self.last.pop_front();
+        }
+        self.last.push_back(ask.clone());
         *self.fuzzed.statuses.entry(answer.status).or_default() += 1;
         if let Err(error) = judge(self.document, &operation, &ask, &answer) {
             return self.fault(&operation, answer.status, &ask, &format!("{error:#}"));
@@ -117,18 +143,15 @@ impl<'a> Run<'a> {
     fn fault(&mut self, operation: &Operation, status: u16, ask: &Ask, what: &str) {
         // One of a kind is enough to mend it.
         let kind: String = format!("{} {status} {}", operation.name(), what.chars().take(60).collect::<String>());
-        let body: String = String::from_utf8_lossy(&ask.body).chars().take(400).collect();
-        let target: String = ask.target.chars().take(300).collect();
-        let told = format!("{}: {what}\n    {} {target} {:?} {body}", operation.name(), ask.method, ask.fields);
-        self.faults.entry(kind).or_insert(told);
+        self.faults.entry(kind).or_insert_with(|| format!("{}: {what}\n    {}", operation.name(), told(ask)));
     }
 
     fn end(mut self, mut server: Server, tokens: &[Token]) -> Result<Fuzzed> {
         if !self.faults.is_empty() {
             let told: Vec<_> = self.faults.values().take(FAULTS_MAX).cloned().collect();
             bail!(
-                "{} kinds of faults in {} requests of seed {}:\n- {}",
-                self.faults.len(), self.fuzzed.requests, self.seed, told.join("\n- ")
+                "{} kinds of faults in {} requests of seed {}:\n- {}\nthe server said:\n{}",
+                self.faults.len(), self.fuzzed.requests, self.seed, told.join("\n- "), server.lines().join("\n")
             );
         }
         ensure!(server.is_running(), "the server is gone:\n{}", server.lines().join("\n"));

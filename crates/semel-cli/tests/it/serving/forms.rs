@@ -158,7 +158,7 @@ fn every_path_of_the_dashboard_has_a_row_in_the_table() {
 fn a_dashboard_without_tokens_fails_the_table_and_still_refuses_forms_from_elsewhere() {
     let world = World::start();
     let open = Server::start(binary(), "memory:", &[]).expect("it serves");
-    let world = World { server: open, ..world };
+    let world = world.before(open);
     assert!(faults(&world).len() > 20, "everybody may do everything");
     let visit = Token::new(Role::Operate, &[]).text;
     for (manner, wanted) in [(None, 303), (Some(("Origin", "http://evil.test")), 403), (Some(("Sec-Fetch-Site", "cross-site")), 403)] {

@@ -38,6 +38,11 @@ impl World {
         Self { server, roles, stranger: Token::new(Role::Operate, &[]), maker, judge }
     }
 
+    /// The same people before another server.
+    pub(super) fn before(self, server: Server) -> Self {
+        Self { server, ..self }
+    }
+
     /// The token of somebody, if they have one.
     pub(super) fn token(&self, who: Who) -> Option<&Token> {
         match who {
@@ -191,7 +196,7 @@ fn every_endpoint_of_the_document_has_a_row_in_the_table() {
 fn a_server_that_asks_nobody_for_a_token_fails_the_table() {
     let world = World::start();
     let open = Server::start(binary(), "memory:", &[]).expect("it serves");
-    let world = World { server: open, ..world };
+    let world = world.before(open);
     let found = faults(&world);
     assert!(found.len() > 50, "{} cells:\n{}", found.len(), found.join("\n"));
 }

@@ -51,13 +51,11 @@ fn content(bytes: &[u8]) -> Markup {
     if bytes.is_empty() {
         return nothing("It is empty.");
     }
-    let (text, shown) = match text(bytes) {
-        Some((text, length)) => (pretty(text), length),
-        None => {
-            let start = bytes.get(..DUMPED_MAX).unwrap_or(bytes);
-            (bytes::dump(start), start.len())
-        }
+    let dumped = || {
+        let start = bytes.get(..DUMPED_MAX).unwrap_or(bytes);
+        (bytes::dump(start), start.len())
     };
+    let (text, shown) = text(bytes).map_or_else(dumped, |(text, length)| (pretty(text), length));
     html! {
         div.content tabindex="0" role="region" aria-label="What is in the outcome" { pre { (text) } }
         @if shown < bytes.len() { p.muted { "The first " (bytes::size(shown as u64)) " of " (bytes::size(bytes.len() as u64)) "." } }

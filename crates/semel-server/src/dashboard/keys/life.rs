@@ -45,7 +45,11 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
     let mut events = vec![event(record.first_seen_at, "seen", first)];
     if let Some(last) = record.duplicates.last_seen_at {
         let many = counted(record.duplicates.count, "claim");
-        events.push(event(last, "again", html! { strong { "Asked for again" } ": " (many) " got no run, this was the last" }));
+        events.push(event(
+            last,
+            "again",
+            html! { strong { "Asked for again" } ": " (many) " got no run, this was the last" },
+        ));
     }
     match &record.state {
         State::Running(running) => {
@@ -54,7 +58,11 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
             };
             events.push(event(running.granted_at, "running", granted));
             if running.leased_at > running.granted_at {
-                events.push(event(running.leased_at, "running", html! { strong { "The lease was renewed" } ", for " (span::shown(running.lease)) }));
+                events.push(event(
+                    running.leased_at,
+                    "running",
+                    html! { strong { "The lease was renewed" } ", for " (span::shown(running.lease)) },
+                ));
             }
             events.push(event(running.lease_until(), "lapsed", lapse(record, running, now)));
         }
@@ -63,14 +71,22 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
             events.push(event(done.settled_at, "done", what));
         }
         State::Released(released) => {
-            events.push(event(released.settled_at, "released", html! { strong { "Released" } ": " bdi { (released.reason) } }));
+            events.push(event(
+                released.settled_at,
+                "released",
+                html! { strong { "Released" } ": " bdi { (released.reason) } },
+            ));
         }
         State::Held(held) => {
             events.push(event(held.held_at, "held", html! { strong { "Held" } ": " bdi { (held.reason) } }));
         }
     }
     if let Some(until) = record.live_until() {
-        events.push(event(until, "ends", html! { strong { "Forgotten" } ": a claim after that begins anew" }));
+        events.push(event(
+            until,
+            "ends",
+            html! { strong { "Forgotten" } ": a claim after that begins anew" },
+        ));
     }
     events
 }

@@ -103,7 +103,10 @@ fn typed(text: &str) -> String {
 fn reason<'a>(visitor: &Visitor, reason: &'a str) -> Result<&'a str, Refused> {
     let reason = reason.trim();
     if reason.is_empty() || reason.len() > REASON_BYTES_MAX {
-        return Err(Refused::invalid(visitor, "Say why, in a line: others will want to know. Nothing was changed."));
+        return Err(Refused::invalid(
+            visitor,
+            "Say why, in a line: others will want to know. Nothing was changed.",
+        ));
     }
     Ok(reason)
 }

@@ -41,7 +41,9 @@ impl Wanted {
                 "name" => wanted.name = value,
                 "older_than" => wanted.older_than = value,
                 "after" => wanted.after = value,
-                "state" => wanted.states.extend(StateWord::ALL.into_iter().find(|word| word.as_str() == value)),
+                "state" => {
+                    wanted.states.extend(StateWord::ALL.into_iter().find(|word| word.as_str() == value));
+                }
                 // Links from elsewhere may carry more.
                 _ => {}
             }

@@ -15,7 +15,10 @@ async fn a_held_key_is_found_resolved_and_counted_anew() {
     let mut browser = Browser::logged_in(&server, "operator").await;
     until(&mut browser, "/", |html| count_on(html, "held") == 1).await;
     let list = browser.get("/keys?state=held").await;
-    assert!(list.text().contains(&format!("href=\"{}\"", path(&key))) && list.text().contains("the provider timed out"));
+    assert!(
+        list.text().contains(&format!("href=\"{}\"", path(&key)))
+            && list.text().contains("the provider timed out")
+    );
     let page = format!("{}/resolve", path(&key));
     assert!(browser.get(&path(&key)).await.text().contains(&format!("href=\"{page}\"")));
     assert!(browser.get(&page).await.text().contains("That cannot be undone."));
@@ -36,10 +39,9 @@ async fn a_held_key_is_found_resolved_and_counted_anew() {
     assert!(after.text().contains("Every retry gets this outcome from now on."));
     assert_eq!(state_on(after.text()), "done");
     until(&mut browser, "/", |html| count_on(html, "held") == 0 && count_on(html, "done") == 1).await;
-    match semel.claim(Claim::new(&key)).await.expect("answers") {
-        Decision::Replay(replay) => assert_eq!(&**replay.outcome().bytes(), b"{\"id\": \"ch_7\"}\n"),
-        other => panic!("{other:?}"),
-    }
+    let decision = semel.claim(Claim::new(&key)).await.expect("answers");
+    let Decision::Replay(replay) = decision else { panic!("{decision:?}") };
+    assert_eq!(&**replay.outcome().bytes(), b"{\"id\": \"ch_7\"}\n");
 }
 
 #[tokio::test]
@@ -60,7 +62,9 @@ async fn nothing_else_is_settled_than_what_was_shown() {
     assert_eq!(answer.header("location"), Some(format!("{}?said=changed", path(&key)).as_str()));
     let found = semel.get(&key).await.expect("answers").expect("is there");
     assert!(matches!(&found.state, State::Held(held) if &*held.reason == "the second time"));
-    assert!(browser.get(&format!("{}?said=changed", path(&key))).await.text().contains("Nothing was changed"));
+    assert!(
+        browser.get(&format!("{}?said=changed", path(&key))).await.text().contains("Nothing was changed")
+    );
 }
 
 #[tokio::test]

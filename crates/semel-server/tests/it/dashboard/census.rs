@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel::store::{MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
 use semel::record::Record;
+use semel::store::{MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
 use semel::{Claim, Error, ErrorKind, Key, Lapse, Outcome, RecordId, Semel};
 use semel_server::access::Tokens;
 use semel_server::sight::Census;
@@ -65,7 +65,10 @@ async fn counts_are_exact_for_everything_and_for_each_scope() {
         done(&semel, &key("done"), Outcome::success(*b"12345")).await;
         held(&semel, &key("held"), "lapsed").await;
         permits.push(running(&semel, Claim::new(&key("running")).lease(Duration::from_hours(1))).await);
-        permits.push(running(&semel, Claim::new(&key("lapsed")).lease(Duration::from_millis(1)).lapse(Lapse::Hold)).await);
+        permits.push(
+            running(&semel, Claim::new(&key("lapsed")).lease(Duration::from_millis(1)).lapse(Lapse::Hold))
+                .await,
+        );
     }
     tokio::time::sleep(Duration::from_millis(5)).await;
     a_walk(&census).await;

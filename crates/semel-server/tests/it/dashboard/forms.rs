@@ -20,14 +20,20 @@ async fn a_form_that_no_page_of_this_visit_sent_changes_nothing() {
     let (csrf, version) = (browser.hidden(&page, "csrf").await, browser.hidden(&page, "version").await);
     let others = Browser::logged_in(&server, "acme-operator").await.hidden(&page, "csrf").await;
     assert_ne!(csrf, others);
-    let form = |csrf: &str| [("csrf", csrf.to_owned()), ("version", version.clone()), ("reason", "because".to_owned())];
+    let form = |csrf: &str| {
+        [("csrf", csrf.to_owned()), ("version", version.clone()), ("reason", "because".to_owned())]
+    };
 
     for wrong in ["", "wrong", &csrf[1..], &others, &format!("{csrf}=")] {
         let form = form(wrong);
         let form = form.each_ref().map(|(name, value)| (*name, value.as_str()));
         assert_eq!(browser.post(&page, &form).await.status, 403, "{wrong}");
     }
-    assert_eq!(browser.post(&page, &[("version", &version), ("reason", "because")]).await.status, 403, "without one");
+    assert_eq!(
+        browser.post(&page, &[("version", &version), ("reason", "because")]).await.status,
+        403,
+        "without one"
+    );
     let form = form(&csrf);
     let form = form.each_ref().map(|(name, value)| (*name, value.as_str()));
     for foreign in [
@@ -46,7 +52,11 @@ async fn a_form_that_no_page_of_this_visit_sent_changes_nothing() {
     let headers = [("Origin", own.as_str()), ("Sec-Fetch-Site", "same-origin")];
     let answer = browser.post_with(&page, &form, &headers).await;
     let to = format!("{}?said=released", path(&key));
-    assert_eq!((answer.status, answer.header("location")), (303, Some(to.as_str())), "the browser's own form takes");
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, Some(to.as_str())),
+        "the browser's own form takes"
+    );
     assert!(!is_held(&server, &key).await);
 }
 

@@ -2,7 +2,12 @@
 
 use super::visit::{Browser, guarded, open, token};
 
-const PAGES: [&str; 4] = ["/", "/keys?state=held", "/pipelines", "/keys/0000000000000000000000000000000000000000000000000000000000000000"];
+const PAGES: [&str; 4] = [
+    "/",
+    "/keys?state=held",
+    "/pipelines",
+    "/keys/0000000000000000000000000000000000000000000000000000000000000000",
+];
 
 #[tokio::test]
 async fn without_a_session_every_page_leads_to_the_login_and_back() {
@@ -14,7 +19,10 @@ async fn without_a_session_every_page_leads_to_the_login_and_back() {
         assert_eq!((answer.status, to.starts_with("/login"), answer.body.len()), (303, true, 0), "{page}");
         assert_eq!(browser.get(&to).await.status, 200);
     }
-    assert_eq!(browser.get("/keys?state=held").await.header("location"), Some("/login?next=%2Fkeys%3Fstate%3Dheld"));
+    assert_eq!(
+        browser.get("/keys?state=held").await.header("location"),
+        Some("/login?next=%2Fkeys%3Fstate%3Dheld")
+    );
     let form = [("token", token("reader")), ("next", "/keys?state=held".to_owned())];
     let form = form.each_ref().map(|(name, value)| (*name, value.as_str()));
     let answer = browser.post("/login", &form).await;
@@ -66,7 +74,8 @@ async fn nobody_is_sent_to_another_site_after_the_login() {
 #[tokio::test]
 async fn another_site_cannot_log_anybody_in() {
     let server = guarded().await;
-    for foreign in [("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site"), ("Origin", "null")] {
+    for foreign in [("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site"), ("Origin", "null")]
+    {
         let mut browser = Browser::at(&server);
         let answer = browser.post_with("/login", &[("token", &token("reader"))], &[foreign]).await;
         assert_eq!((answer.status, answer.header("set-cookie")), (403, None), "{foreign:?}");
@@ -78,7 +87,15 @@ async fn logging_out_ends_the_session_of_this_browser() {
     let server = guarded().await;
     let mut browser = Browser::logged_in(&server, "reader").await;
     let page = browser.get("/").await;
-    let csrf = page.text().split("name=\"csrf\" value=\"").nth(1).expect("has a form").split('"').next().expect("ends").to_owned();
+    let csrf = page
+        .text()
+        .split("name=\"csrf\" value=\"")
+        .nth(1)
+        .expect("has a form")
+        .split('"')
+        .next()
+        .expect("ends")
+        .to_owned();
     assert_eq!(browser.post("/logout", &[("csrf", "wrong")]).await.status, 403);
     assert_eq!(browser.get("/").await.status, 200, "nothing was ended");
     let answer = browser.post("/logout", &[("csrf", &csrf)]).await;

@@ -27,15 +27,23 @@ async fn a_hundred_thousand_records_do_not_slow_a_page_down() {
     let mut browser = Browser::at(&server);
     until(&mut browser, "/", |html| count_on(html, "done") == 100_000 && count_on(html, "held") == 1).await;
 
-    for page in ["/", "/keys", "/keys?state=held", "/keys?operation=nothing", "/keys?older_than=1h", "/pipelines"] {
+    for page in
+        ["/", "/keys", "/keys?state=held", "/keys?operation=nothing", "/keys?older_than=1h", "/pipelines"]
+    {
         let started_at = Instant::now();
         let answer = browser.get(page).await;
         let took = started_at.elapsed();
         assert!(answer.status == 200 && took < PAGE_MAX, "{page} took {took:?}");
-        assert!(answer.text().matches("data-test=\"key-row\"").count() <= 50 && answer.body.len() < 200_000, "{page}");
+        assert!(
+            answer.text().matches("data-test=\"key-row\"").count() <= 50 && answer.body.len() < 200_000,
+            "{page}"
+        );
     }
     assert!(browser.get("/").await.text().contains(&format!("href=\"{}\"", path(&stuck))));
-    assert!(goes_on_until_found(&mut browser, "/keys?state=held", &path(&stuck)).await, "the held one is found by going on");
+    assert!(
+        goes_on_until_found(&mut browser, "/keys?state=held", &path(&stuck)).await,
+        "the held one is found by going on"
+    );
     pages_follow_one_another(&mut browser).await;
 }
 
@@ -59,7 +67,8 @@ async fn pages_follow_one_another(browser: &mut Browser) {
     let (mut page, mut seen) = ("/keys".to_owned(), HashSet::new());
     for _ in 0..5 {
         let html = browser.get(&page).await.text().to_owned();
-        let rows: Vec<_> = html.split("<a class=\"key\" href=\"").skip(1).map(|rest| rest[..70].to_owned()).collect();
+        let rows: Vec<_> =
+            html.split("<a class=\"key\" href=\"").skip(1).map(|rest| rest[..70].to_owned()).collect();
         assert_eq!(rows.len(), 50);
         assert!(rows.into_iter().all(|row| seen.insert(row)), "no key is on two pages");
         page = next(&html).expect("there are more");

@@ -2,10 +2,58 @@
 
 /// Every element that pages are made of.
 const ELEMENTS: &[&str] = &[
-    "!doctype", "html", "head", "meta", "title", "link", "script", "body", "a", "header", "div", "svg", "circle", "span", "nav", "ul",
-    "li", "p", "form", "input", "button", "main", "footer", "section", "h1", "h2", "h3", "noscript", "strong", "time", "figure",
-    "figcaption", "path", "ol", "bdi", "dl", "dt", "dd", "code", "label", "fieldset", "legend", "table", "thead", "tbody", "tr", "th",
-    "td", "pre", "select", "option", "textarea",
+    "!doctype",
+    "html",
+    "head",
+    "meta",
+    "title",
+    "link",
+    "script",
+    "body",
+    "a",
+    "header",
+    "div",
+    "svg",
+    "circle",
+    "span",
+    "nav",
+    "ul",
+    "li",
+    "p",
+    "form",
+    "input",
+    "button",
+    "main",
+    "footer",
+    "section",
+    "h1",
+    "h2",
+    "h3",
+    "noscript",
+    "strong",
+    "time",
+    "figure",
+    "figcaption",
+    "path",
+    "ol",
+    "bdi",
+    "dl",
+    "dt",
+    "dd",
+    "code",
+    "label",
+    "fieldset",
+    "legend",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "pre",
+    "select",
+    "option",
+    "textarea",
 ];
 
 pub(crate) fn assert_clean(page: &str, html: &str) {
@@ -98,5 +146,8 @@ fn dirt_in_a_page_is_seen() {
     ] {
         assert!(dirt(dirty).is_some(), "{dirty}");
     }
-    assert_eq!(dirt("<!DOCTYPE html><p class=\"a\" hidden>&lt;script&gt; <a href=\"/keys?a=1\">x</a></p>"), None);
+    assert_eq!(
+        dirt("<!DOCTYPE html><p class=\"a\" hidden>&lt;script&gt; <a href=\"/keys?a=1\">x</a></p>"),
+        None
+    );
 }

@@ -21,8 +21,17 @@ async fn a_pipeline_is_shown_with_its_offsets_and_dead_letters() {
     server.served().census.look_soon();
 
     let mut browser = Browser::logged_in(&server, "reader").await;
-    let html = until(&mut browser, "/pipelines", |html| html.contains("4711") && html.contains("ledger")).await;
-    for said in ["orders/0", "event-29", "no such mailbox", "after 5 attempts", "the newest 20 of 25", "payments", "shared"] {
+    let html =
+        until(&mut browser, "/pipelines", |html| html.contains("4711") && html.contains("ledger")).await;
+    for said in [
+        "orders/0",
+        "event-29",
+        "no such mailbox",
+        "after 5 attempts",
+        "the newest 20 of 25",
+        "payments",
+        "shared",
+    ] {
         assert!(html.contains(said), "{said} is not in {html}");
     }
     let own = Browser::logged_in(&server, "acme-reader").await.get("/pipelines").await.text().to_owned();

@@ -8,7 +8,8 @@ use super::visit::{Browser, done, guarded, held, path};
 async fn every_page_is_shown_to_the_roles_that_may_see_it_and_to_no_other() {
     let server = guarded().await;
     let semel = &server.served().semel;
-    let (key, stuck) = (Key::new("charge", "order-1").expect("is one"), Key::new("charge", "order-2").expect("is one"));
+    let (key, stuck) =
+        (Key::new("charge", "order-1").expect("is one"), Key::new("charge", "order-2").expect("is one"));
     done(semel, &key, Outcome::success(*b"paid in full")).await;
     held(semel, &stuck, "lapsed").await;
     let (one, outcome) = (path(&key), format!("{}/outcome", path(&key)));
@@ -36,7 +37,8 @@ async fn every_page_is_shown_to_the_roles_that_may_see_it_and_to_no_other() {
         let csrf = csrf(&mut browser, &one).await;
         if name != "operator" {
             for form in [&release, &resolve] {
-                let fields = [("csrf", csrf.as_str()), ("version", "1"), ("reason", "because"), ("how", "release")];
+                let fields =
+                    [("csrf", csrf.as_str()), ("version", "1"), ("reason", "because"), ("how", "release")];
                 assert_eq!(browser.post(form, &fields).await.status, 403, "{name} {form}");
             }
         }
@@ -59,7 +61,11 @@ async fn an_outcome_is_handed_out_as_a_file_that_nobody_takes_for_a_page() {
     let answer = browser.get(&format!("{}/outcome", path(&key))).await;
     assert_eq!((answer.status, &answer.body), (200, &bytes));
     assert_eq!(answer.header("content-type"), Some("application/octet-stream"));
-    assert!(answer.header("content-disposition").is_some_and(|how| how.starts_with("attachment; filename=\"outcome-")));
+    assert!(
+        answer
+            .header("content-disposition")
+            .is_some_and(|how| how.starts_with("attachment; filename=\"outcome-"))
+    );
     assert_eq!(answer.header("content-security-policy"), Some("default-src 'none'; sandbox"));
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
 }

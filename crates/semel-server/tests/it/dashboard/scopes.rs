@@ -9,7 +9,8 @@ async fn a_scoped_reader_sees_its_own_in_lists_counts_and_by_id() {
     let server = guarded().await;
     let semel = &server.served().semel;
     for (tenant, name) in [("eu", "ours-1"), ("eu", "ours-2"), ("us", "theirs-1"), ("eux", "theirs-2")] {
-        done(semel, &Key::scoped(["acme", tenant], "charge", name).expect("is one"), Outcome::success(*b"1")).await;
+        done(semel, &Key::scoped(["acme", tenant], "charge", name).expect("is one"), Outcome::success(*b"1"))
+            .await;
     }
     let own_held = Key::scoped(["acme", "eu", "billing"], "charge", "ours-3").expect("is one");
     let foreign_held = Key::scoped(["globex"], "charge", "theirs-3").expect("is one");
@@ -48,7 +49,8 @@ async fn a_scoped_reader_sees_its_own_in_lists_counts_and_by_id() {
     assert!(own.get("/keys?scope=globex").await.text().contains("your token reaches acme/eu only"));
 
     assert_eq!(own.get(&path(&own_held)).await.status, 200);
-    let (foreign, nothing) = (own.get(&path(&foreign_held)).await, own.get(&format!("/keys/{}", "ab".repeat(32))).await);
+    let (foreign, nothing) =
+        (own.get(&path(&foreign_held)).await, own.get(&format!("/keys/{}", "ab".repeat(32))).await);
     assert_eq!((foreign.status, nothing.status), (404, 404));
     assert_eq!(foreign.text(), nothing.text(), "what is another's is not there");
     let short = foreign_held.id().to_string();
@@ -61,8 +63,10 @@ async fn a_scoped_reader_sees_its_own_in_lists_counts_and_by_id() {
 async fn a_scoped_operator_changes_nothing_of_others() {
     let server = guarded().await;
     let semel = &server.served().semel;
-    let (own, foreign) =
-        (Key::scoped(["acme", "eu"], "charge", "a").expect("is one"), Key::scoped(["acme", "us"], "charge", "a").expect("is one"));
+    let (own, foreign) = (
+        Key::scoped(["acme", "eu"], "charge", "a").expect("is one"),
+        Key::scoped(["acme", "us"], "charge", "a").expect("is one"),
+    );
     held(semel, &own, "lapsed").await;
     held(semel, &foreign, "lapsed").await;
     let mut browser = Browser::logged_in(&server, "acme-operator").await;
@@ -71,7 +75,8 @@ async fn a_scoped_operator_changes_nothing_of_others() {
     for action in ["release", "resolve"] {
         let page = format!("{}/{action}", path(&foreign));
         assert_eq!(browser.get(&page).await.status, 404);
-        let form = [("csrf", csrf.as_str()), ("version", &version), ("reason", "because"), ("how", "release")];
+        let form =
+            [("csrf", csrf.as_str()), ("version", &version), ("reason", "because"), ("how", "release")];
         assert_eq!(browser.post(&page, &form).await.status, 404);
     }
     let found = semel.get(&foreign).await.expect("answers").expect("is there");

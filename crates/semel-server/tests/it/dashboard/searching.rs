@@ -57,7 +57,9 @@ async fn what_cannot_be_searched_for_is_told_beside_what_was_typed() {
 async fn a_key_that_is_not_there_is_a_page_with_a_way_on() {
     let server = open().await;
     let mut browser = Browser::at(&server);
-    for page in ["/keys/abc", "/keys/0000000000000000000000000000000000000000000000000000000000000000", "/nowhere"] {
+    for page in
+        ["/keys/abc", "/keys/0000000000000000000000000000000000000000000000000000000000000000", "/nowhere"]
+    {
         let answer = browser.get(page).await;
         assert_eq!(answer.status, 404, "{page}");
         assert!(answer.text().contains("<main"), "{page}");
@@ -70,7 +72,14 @@ async fn the_life_of_a_key_is_told() {
     let key = Key::new("charge", "order-1").expect("is one");
     held(&server.served().semel, &key, "nobody knows").await;
     let answer = Browser::at(&server).get(&path(&key)).await;
-    for said in ["First seen", "Held", "nobody knows", "Held until somebody decides", "hold: somebody must decide", "1d once settled"] {
+    for said in [
+        "First seen",
+        "Held",
+        "nobody knows",
+        "Held until somebody decides",
+        "hold: somebody must decide",
+        "1d once settled",
+    ] {
         assert!(answer.text().contains(said), "{said}");
     }
 }

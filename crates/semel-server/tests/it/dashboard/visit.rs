@@ -71,7 +71,10 @@ impl Browser {
         if answer.header("content-type") == Some("text/html; charset=utf-8") {
             assert_clean(path, answer.text());
             let policy = answer.header("content-security-policy").expect("every page has a policy");
-            assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
+            assert!(
+                policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"),
+                "{policy}"
+            );
         }
         answer
     }
@@ -87,13 +90,17 @@ impl Browser {
         form: &[(&str, &str)],
         headers: &[(&str, &str)],
     ) -> Answer {
-        let body = form.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect::<Vec<_>>().join("&");
+        let body = form
+            .iter()
+            .map(|(name, value)| format!("{name}={}", encoded(value)))
+            .collect::<Vec<_>>()
+            .join("&");
         let mut head = format!(
             "POST {path} HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n",
             body.len()
         );
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            head.extend([name, ": ", value, "\r\n"]);
         }
         self.ask(&head, &body).await
     }
@@ -120,7 +127,17 @@ impl Browser {
 }
 
 pub(crate) fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(
+            |byte| {
+                if byte.is_ascii_alphanumeric() {
+                    char::from(byte).to_string()
+                } else {
+                    format!("%{byte:02X}")
+                }
+            },
+        )
+        .collect()
 }
 
 pub(crate) fn path(key: &Key) -> String {
@@ -159,10 +176,9 @@ pub(crate) async fn done(semel: &Semel, key: &Key, outcome: Outcome) {
 }
 
 pub(crate) async fn running(semel: &Semel, claim: Claim) -> Permit {
-    match semel.claim(claim).await.expect("answers") {
-        Decision::Run(permit) => permit,
-        other => panic!("{other:?}"),
-    }
+    let decision = semel.claim(claim).await.expect("answers");
+    let Decision::Run(permit) = decision else { panic!("{decision:?}") };
+    permit
 }
 
 pub(crate) async fn held(semel: &Semel, key: &Key, reason: &str) {
