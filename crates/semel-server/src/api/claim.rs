@@ -22,7 +22,7 @@ use crate::sight::Seen;
 /// With a `permit_id`, the same claim may be sent again after a lost reply and finds its own run. Without one, a claim
 /// whose caller went away before it could be told is given back at once.
 #[utoipa::path(post, path = "/v1/claim", tag = "work", operation_id = "claim", request_body = Claim,
-    responses((status = 200, description = "The decision.", body = Decided), Refused))]
+    responses((status = 200, description = "The decision.", body = Decided, example = json!({"decision": "run", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "permit": "p1.AAAAAAAAAAAAAAAAAAAAAQ", "attempt": 1, "fence": 17, "lease_ms": 60000, "steps": []})), Refused))]
 pub(super) async fn claim(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -52,7 +52,7 @@ async fn patient(served: &Served, claim: semel::Claim, wait: Duration) -> Result
 /// Each is decided by itself, and the answers come in the order of the items. They ride to the store together.
 #[utoipa::path(post, path = "/v1/claim/batch", tag = "work", operation_id = "claim_batch",
     request_body = Batch<Claim>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<Decided>), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<Decided>, example = json!({"answers": [{"decision": "busy", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "owner": "worker-7", "since": "2026-11-16T02:14:26.123456Z", "retry_after_ms": 41200}]})), Refused))]
 pub(super) async fn claim_batch(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -91,7 +91,7 @@ fn asked_at_once(item: &Claim<'_>, caller: &Caller) -> Result<Asked, Problem> {
 /// Claim and complete in one: for work that is known to be done by the time it is told of.
 #[utoipa::path(post, path = "/v1/record_once", tag = "work", operation_id = "record_once",
     request_body = RecordOnce,
-    responses((status = 200, description = "The decision.", body = RecordedOnce), Refused))]
+    responses((status = 200, description = "The decision.", body = RecordedOnce, example = json!({"decision": "recorded", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "remembered_until": "2026-11-17T02:14:26.123456Z"})), Refused))]
 pub(super) async fn record_once(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -108,7 +108,7 @@ pub(super) async fn record_once(
 /// Store up to 1,000 outcomes in one request
 #[utoipa::path(post, path = "/v1/record_once/batch", tag = "work", operation_id = "record_once_batch",
     request_body = Batch<RecordOnce>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<RecordedOnce>), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<RecordedOnce>, example = json!({"answers": [{"decision": "recorded", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "remembered_until": "2026-11-17T02:14:26.123456Z"}]})), Refused))]
 pub(super) async fn record_once_batch(
     State(served): State<Arc<Served>>,
     asker: Asker,

@@ -70,7 +70,10 @@ pub(super) async fn events(
     admit(&asker, Need::List, 1)?;
     query.end()?;
     let Some(place) = served.api.listen() else {
-        return Err(Problem::new(Code::Unavailable, "too many listen already; ask again later, or of another server"));
+        return Err(Problem::new(
+            Code::Unavailable,
+            "too many listen already; ask again later, or of another server",
+        ));
     };
     let (sender, body) = Channel::new(PIECES_MAX);
     let told = Told::new(served, asker.0, sender);

@@ -8,6 +8,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi};
 
+use super::list::StateName;
 use super::problem::{Code, Problem, Written};
 
 /// The document, but for its paths.
@@ -25,7 +26,7 @@ use super::problem::{Code, Problem, Written};
     ),
     security((), ("bearer" = [])),
     modifiers(&Security),
-    components(schemas(Written))
+    components(schemas(Written, StateName))
 )]
 pub(super) struct Document;
 

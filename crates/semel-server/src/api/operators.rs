@@ -84,7 +84,7 @@ impl From<Settled> for OperatorAnswer {
 #[utoipa::path(post, path = "/v1/records/{id}/release", tag = "operate", operation_id = "release_record",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
     request_body = ReleaseRecord,
-    responses((status = 200, description = "What became of it.", body = OperatorAnswer), Refused))]
+    responses((status = 200, description = "What became of it.", body = OperatorAnswer, example = json!({"decision": "released"})), Refused))]
 pub(super) async fn release(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -102,7 +102,7 @@ pub(super) async fn release(
 #[utoipa::path(post, path = "/v1/records/{id}/resolve", tag = "operate", operation_id = "resolve_record",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
     request_body = ResolveRecord,
-    responses((status = 200, description = "What became of it.", body = OperatorAnswer), Refused))]
+    responses((status = 200, description = "What became of it.", body = OperatorAnswer, example = json!({"decision": "resolved"})), Refused))]
 pub(super) async fn resolve(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -129,6 +129,9 @@ async fn to_the_end(
 ) -> Result<Answer, Problem> {
     match tokio::spawn(action).await {
         Ok(settled) => Answer::of(&OperatorAnswer::from(settled?)),
-        Err(_) => Err(Problem::new(Code::Unknown, "nobody knows whether it took; look at the record, then ask again")),
+        Err(_) => Err(Problem::new(
+            Code::Unknown,
+            "nobody knows whether it took; look at the record, then ask again",
+        )),
     }
 }

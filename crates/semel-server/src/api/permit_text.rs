@@ -17,8 +17,7 @@ const PREFIX: &str = "p1.";
 /// Everything before the key.
 const HEAD_BYTES: usize = 16 + 8 + 4 + 8 + 1;
 /// With a key of the longest parts.
-const BYTES_MAX: usize =
-    HEAD_BYTES + (SCOPE_PARTS_MAX + 1) * (2 + PART_BYTES_MAX) + 2 + NAME_BYTES_MAX;
+const BYTES_MAX: usize = HEAD_BYTES + (SCOPE_PARTS_MAX + 1) * (2 + PART_BYTES_MAX) + 2 + NAME_BYTES_MAX;
 /// What these bytes take as text.
 pub(super) const TEXT_BYTES_MAX: usize = PREFIX.len() + BYTES_MAX.div_ceil(3) * 4;
 
@@ -44,7 +43,8 @@ pub(super) fn written(parts: &PermitParts) -> String {
         bytes.extend_from_slice(&u16::try_from(part.len()).unwrap_or(u16::MAX).to_be_bytes());
         bytes.extend_from_slice(part.as_bytes());
     }
-    let mut text = String::with_capacity(PREFIX.len().saturating_add(bytes.len().div_ceil(3).saturating_mul(4)));
+    let mut text =
+        String::with_capacity(PREFIX.len().saturating_add(bytes.len().div_ceil(3).saturating_mul(4)));
     text.push_str(PREFIX);
     URL_SAFE_NO_PAD.encode_string(&bytes, &mut text);
     text
@@ -124,7 +124,8 @@ impl Presented {
     /// The permit, with its key checked like any other.
     pub(super) fn parts(&self) -> Result<PermitParts, Problem> {
         let mut parts: Vec<&str> = self.key_parts().collect();
-        let refused = || Problem::invalid("permit is no permit; send the text of a run back exactly as it came");
+        let refused =
+            || Problem::invalid("permit is no permit; send the text of a run back exactly as it came");
         let (Some(name), Some(operation)) = (parts.pop(), parts.pop()) else { return Err(refused()) };
         let key = Key::scoped(parts, operation, name).map_err(|_| refused())?;
         // Trimmed on the way, it would be another text for the same permit.

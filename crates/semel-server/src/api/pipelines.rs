@@ -89,7 +89,9 @@ pub(super) async fn offsets(
     let page = query.page()?;
     query.end()?;
     let wanted = match pipeline {
-        Some(pipeline) => OffsetsWanted { scope: of_pipeline(&asker.0, scope, &pipeline)?, pipeline: Some(pipeline) },
+        Some(pipeline) => {
+            OffsetsWanted { scope: of_pipeline(&asker.0, scope, &pipeline)?, pipeline: Some(pipeline) }
+        }
         None => OffsetsWanted { scope: within(&asker.0, scope)?, pipeline: None },
     };
     let mut offsets = Vec::new();
@@ -120,8 +122,11 @@ pub(super) async fn receipts(
     let asked = ReceiptsAfter { after: page.after, limit: page.limit };
     let found = pipeline.receipts(&ReceiptFilter::default(), asked).await?;
     let content = if asker.0.may(Need::Content) { Content::Base64 } else { Content::Hidden };
-    let receipts =
-        found.events.iter().map(|event| written(&ReceiptView::of(event, content))).collect::<Result<_, _>>()?;
+    let receipts = found
+        .events
+        .iter()
+        .map(|event| written(&ReceiptView::of(event, content)))
+        .collect::<Result<_, _>>()?;
     Answer::of(&Receipts { receipts, next: found.next.map(Id) })
 }
 

@@ -113,15 +113,21 @@ impl Code {
     pub const fn means(self) -> &'static str {
         match self {
             Self::InvalidRequest => "Nothing happened. Mend what the detail names, and ask again.",
-            Self::Unauthorized => "Nothing happened. Send `Authorization: Bearer TOKEN` with a token of the server's file.",
+            Self::Unauthorized => {
+                "Nothing happened. Send `Authorization: Bearer TOKEN` with a token of the server's file."
+            }
             Self::Forbidden => {
                 "Nothing happened. Ask with a token whose role is enough, for a key within its scope, and not from another site's page."
             }
             Self::NotFound => "There is no such record or path, or none that this token may know of.",
             Self::MethodNotAllowed => "Nothing happened. Ask with the method that this page names.",
             Self::TooLarge => "Nothing happened. A body has at most 8 MiB, an outcome 4 MiB.",
-            Self::UnsupportedMediaType => "Nothing happened. Send JSON, with `Content-Type: application/json`.",
-            Self::Misdirected => "Nothing happened. Ask under a name that the server has: without tokens, one of its own machine.",
+            Self::UnsupportedMediaType => {
+                "Nothing happened. Send JSON, with `Content-Type: application/json`."
+            }
+            Self::Misdirected => {
+                "Nothing happened. Ask under a name that the server has: without tokens, one of its own machine."
+            }
             Self::QuotaExceeded => "Nothing happened. Ask again after the seconds in `Retry-After`.",
             Self::Unavailable => "Nothing happened. Ask again after the seconds in `Retry-After`.",
             Self::Unknown => {

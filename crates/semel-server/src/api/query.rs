@@ -88,9 +88,9 @@ impl Query {
     pub(super) fn end(self) -> Result<(), Problem> {
         match self.0.first() {
             None => Ok(()),
-            Some((name, _)) => {
-                Err(Problem::invalid(format!("the query has an unknown member `{name}`; /docs lists those it may have")))
-            }
+            Some((name, _)) => Err(Problem::invalid(format!(
+                "the query has an unknown member `{name}`; /docs lists those it may have"
+            ))),
         }
     }
 }

@@ -104,7 +104,10 @@ async fn shown(
     let (mut record, mut now) = found(served, caller, id).await?;
     if !wait.is_zero() && runs(&record, now) {
         let started_at = Instant::now();
-        record = settled(served, id, wait).await?.filter(|record| caller.reaches(&record.key)).ok_or_else(nothing)?;
+        record = settled(served, id, wait)
+            .await?
+            .filter(|record| caller.reaches(&record.key))
+            .ok_or_else(nothing)?;
         now = now.plus(started_at.elapsed()).max(record.changed_at);
     }
     Answer::of(&RecordAnswer { record: RecordView::of(&record, now, content) })

@@ -23,7 +23,7 @@ use crate::view::{Moment, millis};
 ///
 /// After a lost reply the same call may be made again: the same outcome under the same permit is harmless.
 #[utoipa::path(post, path = "/v1/complete", tag = "work", operation_id = "complete", request_body = Complete,
-    responses((status = 200, description = "The decision.", body = Completed), Refused))]
+    responses((status = 200, description = "The decision.", body = Completed, example = json!({"decision": "done", "remembered_until": "2026-11-17T02:14:26.123456Z"})), Refused))]
 pub(super) async fn complete(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -37,7 +37,7 @@ pub(super) async fn complete(
 /// End up to 1,000 runs in one request
 #[utoipa::path(post, path = "/v1/complete/batch", tag = "work", operation_id = "complete_batch",
     request_body = Batch<Complete>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<Completed>), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<Completed>, example = json!({"answers": [{"decision": "done", "remembered_until": "2026-11-17T02:14:26.123456Z"}]})), Refused))]
 pub(super) async fn complete_batch(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -51,11 +51,7 @@ pub(super) async fn complete_batch(
     Answer::of(&Answers::of(answers.await.into_iter()))
 }
 
-fn to_complete(
-    served: &Served,
-    caller: &Caller,
-    asked: &Complete<'_>,
-) -> Result<(Permit, Outcome), Problem> {
+fn to_complete(served: &Served, caller: &Caller, asked: &Complete<'_>) -> Result<(Permit, Outcome), Problem> {
     let outcome = match &asked.outcome {
         Some(outcome) => outcome.outcome()?,
         None => Outcome::success([]),
@@ -79,7 +75,7 @@ async fn completed(served: &Served, permit: Permit, outcome: Outcome) -> Result<
 
 /// Give up, so that another may run
 #[utoipa::path(post, path = "/v1/release", tag = "work", operation_id = "release", request_body = Release,
-    responses((status = 200, description = "The decision.", body = Released), Refused))]
+    responses((status = 200, description = "The decision.", body = Released, example = json!({"decision": "released"})), Refused))]
 pub(super) async fn release(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -94,7 +90,7 @@ pub(super) async fn release(
 /// Give up to 1,000 runs back in one request
 #[utoipa::path(post, path = "/v1/release/batch", tag = "work", operation_id = "release_batch",
     request_body = Batch<Release>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<Released>), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<Released>, example = json!({"answers": [{"decision": "released"}]})), Refused))]
 pub(super) async fn release_batch(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -125,7 +121,7 @@ async fn released(served: &Served, permit: Permit, reason: &str) -> Result<Relea
 
 /// End the run so that nobody may repeat it before somebody has looked at it
 #[utoipa::path(post, path = "/v1/hold", tag = "work", operation_id = "hold", request_body = Hold,
-    responses((status = 200, description = "The decision.", body = Held), Refused))]
+    responses((status = 200, description = "The decision.", body = Held, example = json!({"decision": "held"})), Refused))]
 pub(super) async fn hold(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -150,7 +146,7 @@ pub(super) async fn hold(
 ///
 /// Renew at a third of the lease. Whoever is told that the permit is lost should stop.
 #[utoipa::path(post, path = "/v1/renew", tag = "work", operation_id = "renew", request_body = Renew,
-    responses((status = 200, description = "The decision.", body = Renewed), Refused))]
+    responses((status = 200, description = "The decision.", body = Renewed, example = json!({"decision": "renewed", "lease_ms": 60000})), Refused))]
 pub(super) async fn renew(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -164,7 +160,7 @@ pub(super) async fn renew(
 /// Start up to 1,000 leases anew in one request
 #[utoipa::path(post, path = "/v1/renew/batch", tag = "work", operation_id = "renew_batch",
     request_body = Batch<Renew>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<Renewed>), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<Renewed>, example = json!({"answers": [{"decision": "renewed", "lease_ms": 60000}]})), Refused))]
 pub(super) async fn renew_batch(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -192,7 +188,7 @@ async fn renewed(served: &Served, permit: Permit) -> Result<Renewed, Problem> {
 
 /// Store the value of a finished step, so that a next attempt goes on after it
 #[utoipa::path(post, path = "/v1/step", tag = "work", operation_id = "step", request_body = Step,
-    responses((status = 200, description = "The decision.", body = Stepped), Refused))]
+    responses((status = 200, description = "The decision.", body = Stepped, example = json!({"decision": "stored"})), Refused))]
 pub(super) async fn step(
     State(served): State<Arc<Served>>,
     asker: Asker,
@@ -245,9 +241,5 @@ fn permit(served: &Served, caller: &Caller, text: &str) -> Result<Permit, Proble
 /// The run is over: tells whoever listens, and forgets the permit.
 fn over(served: &Served, permit: &Permit, word: &'static str) {
     served.api.granted.forget(permit);
-    served.live.tell(|| Seen {
-        decision: word,
-        key: permit.key().clone(),
-        attempt: Some(permit.attempt()),
-    });
+    served.live.tell(|| Seen { decision: word, key: permit.key().clone(), attempt: Some(permit.attempt()) });
 }

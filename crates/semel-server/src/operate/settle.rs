@@ -143,7 +143,9 @@ impl Act<'_> {
             Self::Resolve { resolution: Resolution::Done(_), .. } => return false,
         };
         let State::Released(released) = &found.state else { return false };
-        found.attempt == shown.attempt && *released.reason == *reason && released.settled_at >= shown.changed_at
+        found.attempt == shown.attempt
+            && *released.reason == *reason
+            && released.settled_at >= shown.changed_at
     }
 
     fn settled(&self) -> Settled {

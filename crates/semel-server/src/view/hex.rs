@@ -7,7 +7,8 @@ pub(crate) struct Hex<const N: usize>([[u8; 2]; N]);
 
 impl<const N: usize> Hex<N> {
     pub(crate) fn of(bytes: &[u8; N]) -> Self {
-        let digit = |value: u8| if value < 10 { b'0'.wrapping_add(value) } else { b'a'.wrapping_add(value - 10) };
+        let digit =
+            |value: u8| if value < 10 { b'0'.wrapping_add(value) } else { b'a'.wrapping_add(value - 10) };
         Self(bytes.map(|byte| [digit(byte >> 4), digit(byte & 15)]))
     }
 

@@ -39,7 +39,12 @@ impl OffsetsWanted {
         let scope: Vec<Box<str>> = record.key.scope().map(Into::into).collect();
         // A scope that only begins like this one is another pipeline's.
         let is_wanted = self.pipeline.is_none() || scope.len() == self.scope.len().saturating_add(1);
-        is_wanted.then(|| OffsetRow { scope, stream: record.key.name().into(), offset, at: record.changed_at })
+        is_wanted.then(|| OffsetRow {
+            scope,
+            stream: record.key.name().into(),
+            offset,
+            at: record.changed_at,
+        })
     }
 }
 

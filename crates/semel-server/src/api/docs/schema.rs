@@ -48,7 +48,8 @@ pub(super) fn kind(document: &Value, schema: &Value) -> String {
     }
     if schema.get("$ref").is_some() {
         let resolved = resolved(document, schema);
-        return if resolved.get("properties").is_some() { name_of(schema).to_owned() } else { kind(document, resolved) };
+        let is_named = resolved.get("properties").is_some() || resolved.get("$ref").is_some();
+        return if is_named { name_of(schema).to_owned() } else { kind(document, resolved) };
     }
     for choice in ["oneOf", "anyOf"] {
         let kinds: Vec<_> = list(schema, choice).iter().map(|one| kind(document, one)).collect();

@@ -200,7 +200,9 @@ impl Claim<'_> {
             }
             (Some(digits), None) => match read_hex(digits) {
                 Some(bytes) => Ok(Some(Fingerprint::from_bytes(bytes))),
-                None => Err(Problem::invalid("fingerprint is not 64 hex digits; give a SHA-256, or `request`")),
+                None => {
+                    Err(Problem::invalid("fingerprint is not 64 hex digits; give a SHA-256, or `request`"))
+                }
             },
             (None, Some(request)) => {
                 let request: Value = serde_json::from_str(request.get())

@@ -118,7 +118,11 @@ pub(crate) struct Granting {
 }
 
 impl<'a> Decided<'a> {
-    pub(crate) fn of(decision: &'a Decision, granting: &'a Granting, content: Content) -> Result<Self, Problem> {
+    pub(crate) fn of(
+        decision: &'a Decision,
+        granting: &'a Granting,
+        content: Content,
+    ) -> Result<Self, Problem> {
         Ok(match decision {
             Decision::Run(permit) => Self::Run(Run {
                 id: Id(permit.key().id()),

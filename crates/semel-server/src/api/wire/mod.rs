@@ -17,5 +17,5 @@ pub(super) use claim::{Asked, Claim, OutcomeAs, RecordOnce, WAIT_MAX};
 pub(super) use decision::{Decided, Granting, RecordedOnce};
 pub(super) use ended::{Completed, Held, Released, Renewed, Stepped};
 pub(super) use outcome::Outcome;
-pub(super) use settle::{bounded, Complete, Hold, Release, Renew, Step};
+pub(super) use settle::{Complete, Hold, Release, Renew, Step, bounded};
 pub(super) use text::Text;

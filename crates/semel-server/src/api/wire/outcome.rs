@@ -75,7 +75,9 @@ impl Outcome<'_> {
 pub(crate) fn bytes_of(json: Option<&RawValue>, base64: Option<&str>) -> Result<Vec<u8>, Problem> {
     let bytes = match (json, base64) {
         (None, None) => Vec::new(),
-        (Some(_), Some(_)) => return Err(Problem::invalid("there is both json and base64; give one of them")),
+        (Some(_), Some(_)) => {
+            return Err(Problem::invalid("there is both json and base64; give one of them"));
+        }
         (Some(json), None) => json.get().as_bytes().to_vec(),
         (None, Some(text)) => STANDARD
             .decode(text)
@@ -85,7 +87,8 @@ pub(crate) fn bytes_of(json: Option<&RawValue>, base64: Option<&str>) -> Result<
 }
 
 fn too_large() -> Problem {
-    let detail =
-        format!("the outcome is larger than {OUTCOME_BYTES_MAX} bytes; keep it elsewhere and store where it is");
+    let detail = format!(
+        "the outcome is larger than {OUTCOME_BYTES_MAX} bytes; keep it elsewhere and store where it is"
+    );
     Problem::new(Code::TooLarge, detail)
 }
