@@ -53,6 +53,14 @@ pub(crate) enum Command {
     /// batch and kind; rounds are interleaved, and the median counts. What was told is checked batch by batch, and every
     /// receipt once more at the end. All of it takes about four minutes; servers are in TMPDIR, which must be on a disk.
     Stream(StreamSettings),
+    /// The claim server, single requests and batches of 100, beside a bare JSON echo and SET NX of Redis
+    ///
+    /// Every window has a server process of its own, and 64 connections on one thread here; rounds are interleaved, and the
+    /// median counts. Every answer is checked. All of it takes about two minutes.
+    Server(ClaimsSettings),
+    /// The bare JSON echo, in a process of its own
+    #[command(hide = true)]
+    ClaimsEcho,
     /// A handler behind a layer, in a process of its own
     #[command(hide = true)]
     HttpServe(HttpServeAsk),
@@ -190,6 +198,29 @@ pub(crate) struct StreamSettings {
     #[arg(long, value_name = "MS", default_value_t = 1_200, value_parser = clap::value_parser!(u64).range(10..))]
     pub(crate) window_ms: u64,
     /// Where the file store is made, and removed at the end: on a disk; bench/target unless said
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip)]
+    pub(crate) folder: Option<PathBuf>,
+    /// Where the table, the chart and the JSON are written; bench/results of this workspace unless said
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(skip)]
+    pub(crate) results: Option<PathBuf>,
+}
+
+/// How the measurement of the claim server is to be.
+#[derive(Clone, Debug, Serialize, clap::Args)]
+pub(crate) struct ClaimsSettings {
+    /// How many rounds; the median of them counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=50))]
+    pub(crate) rounds: u64,
+    /// How many milliseconds a window has
+    #[arg(long, value_name = "MS", default_value_t = 1_500, value_parser = clap::value_parser!(u64).range(10..))]
+    pub(crate) window_ms: u64,
+    /// The program whose server is measured; that of a release build of the main workspace unless said
+    #[arg(long, value_name = "PROGRAM")]
+    #[serde(skip)]
+    pub(crate) semel: Option<PathBuf>,
+    /// Where stores are, and removed at the end: on a disk; bench/target unless said
     #[arg(long, value_name = "FOLDER")]
     #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,

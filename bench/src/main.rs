@@ -10,6 +10,7 @@
 //! - [`file`]: that of the durable store: rates, opening, memory, removal, growth, disk, and the bars.
 //! - [`servers`]: those of the stores on PostgreSQL and Redis: rates, processor time, and the bars.
 //! - [`http`]: that of the layer and the proxy: rates, latency, processor time, and the bars.
+//! - [`claims`]: that of the claim server: cycles by single requests and in batches, and the bars.
 //! - [`stream`]: that of pipelines: events per second by store and by batch, and the bars.
 //! - [`report`]: what all need to show numbers as a table, a chart and JSON.
 //! - [`runtime`]: where callers are. [`stopwatch`]: real time and processor time.
@@ -17,6 +18,7 @@
 //! - [`counting`]: an allocator that can count, for bytes a record.
 
 mod args;
+mod claims;
 mod contestants;
 mod counting;
 mod databases;
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         Command::Redis(settings) => servers::run_redis(&settings),
         Command::Http(settings) => http::run(&settings),
         Command::Stream(settings) => stream::run(&settings),
+        Command::Server(settings) => claims::run(&settings),
+        Command::ClaimsEcho => claims::run_echo(),
         Command::HttpServe(ask) => http::run_server(&ask),
         Command::FileTask(ask) => file::run_task(&ask),
         Command::Footprint(ask) => memory::footprint_of_this_process(&ask),

@@ -30,6 +30,8 @@ enum What {
     Http(Rest),
     /// Events through a pipeline: by store, by batch, new ones and duplicates.
     Stream(Rest),
+    /// The claim server: single requests and batches, beside a bare echo and Redis.
+    Server(Rest),
 }
 
 #[derive(Debug, clap::Args)]
@@ -47,10 +49,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         What::Redis(rest) => ("redis", rest),
         What::Http(rest) => ("http", rest),
         What::Stream(rest) => ("stream", rest),
+        What::Server(rest) => ("server", rest),
     };
-    if what == "http" {
+    if matches!(what, "http" | "server") {
         needs::for_http()?;
-        // The proxy is measured as the program that people run.
+        // The proxy and the server are measured as the program that people run.
         cargo(["build", "--release", "--package", "semel-cli"]).show()?;
     }
     let line = ["run", "--release", "--manifest-path", "bench/Cargo.toml", "--", what];

@@ -4,11 +4,13 @@
 
 mod bench;
 mod crash;
+mod fuzz_api;
 mod mutants;
 mod needs;
 mod prove;
 mod prove_http;
 mod run;
+mod screenshots;
 mod servers;
 mod simulate;
 mod steps;
@@ -42,10 +44,13 @@ use clap::{Parser, Subcommand};
                   cargo xtask crash postgres 500  stop and kill PostgreSQL under load\n  \
                   cargo xtask crash failover 200  have its synchronous standby take over\n  \
                   cargo xtask crash redis 200   kill Redis under load; crash cluster: what a failover loses\n  \
+                  cargo xtask fuzz-api 5000     requests made from the OpenAPI document, good and bad ones\n  \
+                  cargo xtask screenshots       every page of the dashboard, light and dark, large and small\n  \
                   cargo xtask bench memory      measure against a plain map, on this machine\n  \
                   cargo xtask bench file        the durable store against embedded databases, on this disk\n  \
                   cargo xtask bench postgres    PostgreSQL and redis, beside what is written per call\n  \
-                  cargo xtask bench http        the layer and the proxy, beside others and nginx"
+                  cargo xtask bench http        the layer and the proxy, beside others and nginx\n  \
+                  cargo xtask bench server      the claim server, beside a bare echo and Redis"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -62,6 +67,8 @@ enum Command {
     Bench(bench::Args),
     Crash(crash::Args),
     Prove(prove::Args),
+    FuzzApi(fuzz_api::Args),
+    Screenshots(screenshots::Args),
     Servers(servers::Args),
 }
 
@@ -75,6 +82,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Crash(args) => crash::run(&args),
         Command::Prove(args) => prove::run(&args),
+        Command::FuzzApi(args) => fuzz_api::run(&args),
+        Command::Screenshots(args) => screenshots::run(&args),
         Command::Servers(args) => servers::run(&args),
     };
     match done {

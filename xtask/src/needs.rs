@@ -36,7 +36,14 @@ const FOR_TESTS: &[Need] = &[
     Need { look: Look::Ask(semel_servers::Redis::is_installed), package: "redis-server" },
     Need { look: Look::Ask(semel_servers::Nats::is_installed), package: "nats-server" },
     Need { look: Look::Ask(semel_servers::RabbitMq::is_installed), package: "rabbitmq-server" },
+    Need { look: Look::Version("python3", "--version"), package: "python3" },
+    Need { look: Look::Version("node", "--version"), package: "nodejs" },
+    Need { look: Look::Version("tsc", "--version"), package: "node-typescript" },
+    BROWSER,
 ];
+
+/// What looks at the dashboard.
+const BROWSER: Need = Need { look: Look::Ask(semel_serving::Browser::is_installed), package: "chromium" };
 
 /// What power cuts are made of: file systems and mounts.
 const FOR_POWER_CUTS: &[Need] = &[
@@ -55,6 +62,11 @@ const FOR_HTTP: &[Need] = &[
 /// Gets what the tests start and this machine lacks.
 pub(crate) fn for_tests() -> Result<()> {
     get("the tests", FOR_TESTS)
+}
+
+/// Gets the browser, if this machine lacks it.
+pub(crate) fn for_browser() -> Result<()> {
+    get("pictures of pages", &[BROWSER])
 }
 
 /// Gets what power cuts are made of and this machine lacks.

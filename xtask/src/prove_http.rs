@@ -46,6 +46,18 @@ pub(crate) enum Attack {
         #[arg(default_value_t = 20)]
         count: usize,
     },
+    /// The same before the claim server.
+    SlowServer {
+        /// How many at once.
+        #[arg(default_value_t = 10_000)]
+        count: usize,
+    },
+    /// A crowd waits (`?wait=60s`) for one key on the claim server: all are told within 100 ms of its completion.
+    Waiting {
+        /// How many at once.
+        #[arg(default_value_t = 1_000)]
+        count: usize,
+    },
     /// A crowd under one key through two proxies on one PostgreSQL, and on one Redis: one call.
     Crowd {
         /// How many at once.
@@ -69,6 +81,12 @@ pub(crate) fn run(attack: &Attack, binary: Option<&Path>, only: Option<&str>) ->
             told("many-keys", semel_abuse::keys(count), |step| semel_abuse::many_keys(&binary, count, step))
         }
         Attack::Kill { count } => told("kill", count, |step| semel_abuse::kill(&binary, count, step)),
+        Attack::SlowServer { count } => {
+            told("slow-server", count, |step| semel_abuse::slow_server(&binary, count, step))
+        }
+        Attack::Waiting { count } => {
+            told("waiting", count, |step| semel_abuse::waiting(&binary, "memory:", count, step))
+        }
         Attack::Crowd { count } => crowds(&binary, count, only),
     }
 }
@@ -106,7 +124,7 @@ fn crowd(binary: &Path, what: &'static str, store: &str, count: usize) -> Result
 }
 
 /// The release binary, built now.
-fn release() -> Result<PathBuf> {
+pub(crate) fn release() -> Result<PathBuf> {
     cargo(["build", "--release", "--package", "semel-cli"]).show()?;
     // We were built by the same cargo, into the same folder, and lie beside the other profile's.
     let us = std::env::current_exe().context("cannot tell where this program is")?;

@@ -77,7 +77,7 @@ pub(crate) fn dependencies() -> Result<()> {
     Ok(())
 }
 
-/// All tests, the ones in documentation included, the examples, and a few crashes.
+/// All tests, the ones in documentation included, and a few crashes. The examples are built together with the tests.
 pub(crate) fn tests() -> Result<()> {
     needs::for_tests()?;
     started("servers");
@@ -92,8 +92,6 @@ pub(crate) fn tests() -> Result<()> {
     started("tests in documentation");
     servers.name_to(cargo(["test", "--workspace", "--all-features", "--doc"])).show()?;
     drop(servers);
-    started("examples");
-    cargo(["check", "--workspace", "--all-features", "--examples"]).show()?;
     started("crashes");
     crash::few()
 }

@@ -5,8 +5,7 @@ use anyhow::Result;
 use crate::steps::{self, Missing};
 use crate::{run, tidy};
 
-/// Run everything that a change must pass: format, lints, tidy, tests, documentation tests, examples, a few
-/// crashes.
+/// Run everything that a change must pass: format, lints, tidy, tests, documentation tests, a few crashes.
 ///
 /// Installs what the tests need and this machine lacks. Format and lints are skipped, with a word why,
 /// where rustfmt or clippy is not installed; where they are, a warning is a failure.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 const TICK: Duration = Duration::from_millis(10);
 
 /// What a process had taken at some time.
-pub(super) struct Cpu {
+pub(crate) struct Cpu {
     pid: u32,
     taken: Duration,
 }
@@ -23,12 +23,12 @@ struct Stat {
 }
 
 impl Cpu {
-    pub(super) fn of(pid: u32) -> Result<Self> {
+    pub(crate) fn of(pid: u32) -> Result<Self> {
         Ok(Self { pid, taken: taken(pid)? })
     }
 
     /// What it took since then.
-    pub(super) fn until_now(&self) -> Result<Duration> {
+    pub(crate) fn until_now(&self) -> Result<Duration> {
         Ok(taken(self.pid)?.saturating_sub(self.taken))
     }
 }

@@ -127,7 +127,7 @@ impl Entry {
     /// Starts it anew, with nothing kept of an earlier window but what Redis has.
     pub(super) fn start(&self, places: &Places) -> Result<Stage> {
         let folder = places.folder.fresh("server")?;
-        let handler = || Server::of_this_program(Layered::Bare, None);
+        let handler = || served(Layered::Bare, None);
         let (front, handler) = match self.who {
             Who::Handler(layered) => {
                 let place = match layered {
@@ -135,7 +135,7 @@ impl Entry {
                     Layered::CratestackRedis => Some(places.redis),
                     _ => None,
                 };
-                (Server::of_this_program(layered, place)?, None)
+                (served(layered, place)?, None)
             }
             Who::Nginx(log) => {
                 let handler = handler()?;
@@ -148,4 +148,10 @@ impl Entry {
         };
         Ok(Stage { front, handler })
     }
+}
+
+/// This program, serving the handler behind what is named; `place` is where its store is.
+fn served(layered: Layered, place: Option<&str>) -> Result<Server> {
+    let words: Vec<&str> = ["http-serve", layered.word()].into_iter().chain(place).collect();
+    Server::of_this_program(&words)
 }

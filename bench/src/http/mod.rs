@@ -27,5 +27,9 @@ mod tests;
 mod wire;
 
 pub(crate) use command::run;
+pub(crate) use cpu::Cpu;
 pub(crate) use layers::Layered;
+pub(crate) use process::{Server, free_port};
+pub(crate) use proxy::program as semel_program;
 pub(crate) use serve::run as run_server;
+pub(crate) use wire::{Head, shown};

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::layers::Layered;
 use crate::stopwatch::Stopwatch;
 
 /// Runs a program until its own input ends, and then tells it to stop. It is killed if it does not within five seconds.
@@ -29,17 +28,17 @@ wait "$pid"
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server on a port of 127.0.0.1.
-pub(super) struct Server {
-    pub(super) port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
     child: Child,
 }
 
 impl Server {
-    /// This program, serving the handler behind what is named; `place` is where its store is.
-    pub(super) fn of_this_program(layered: Layered, place: Option<&str>) -> Result<Self> {
+    /// This program, told by these words to serve something and to say on which port.
+    pub(crate) fn of_this_program(words: &[&str]) -> Result<Self> {
         let program = std::env::current_exe().context("this program cannot be found again")?;
         let mut command = Command::new(program);
-        command.arg("http-serve").arg(layered.word()).args(place);
+        command.args(words);
         // Of a group of its own: a Ctrl-C is for us alone, and closes its input.
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()?;
         let output = child.stdout.take().context("a process has an output")?;
@@ -52,7 +51,7 @@ impl Server {
     }
 
     /// Another program, told to listen on this port; what it says goes to `log` in the folder.
-    pub(super) fn of_program(command: &[&str], port: u16, folder: &Path) -> Result<Self> {
+    pub(crate) fn of_program(command: &[&str], port: u16, folder: &Path) -> Result<Self> {
         let log = folder.join("log");
         let (output, errors) = (File::create(&log)?, File::options().append(true).open(&log)?);
         let mut watched = Command::new("sh");
@@ -76,7 +75,7 @@ impl Server {
     }
 
     /// Itself, or who watches over it: what it started is counted with it.
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 }
@@ -89,6 +88,6 @@ impl Drop for Server {
 }
 
 /// A port that nobody has, for those who cannot find one themselves.
-pub(super) fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

@@ -15,7 +15,7 @@ pub(super) enum Store {
 }
 
 /// The program: where it was said to be, or where a release build of the main workspace puts it.
-pub(super) fn program(said: Option<&Path>) -> PathBuf {
+pub(crate) fn program(said: Option<&Path>) -> PathBuf {
     let target = || {
         let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
         named.unwrap_or_else(|| workspace().join("../target"))

@@ -81,17 +81,17 @@ impl Answer {
 
 /// The start of an answer, up to its body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) status: u16,
-    pub(super) is_replay: bool,
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) is_replay: bool,
     /// Where the body starts.
-    pub(super) bytes: usize,
-    pub(super) body_bytes: usize,
+    pub(crate) bytes: usize,
+    pub(crate) body_bytes: usize,
 }
 
 impl Head {
     /// Reads it, if all of it is there.
-    pub(super) fn read(bytes: &[u8]) -> Result<Option<Self>> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Option<Self>> {
         let mut head = Self::default();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let Some(line_end) = line.strip_suffix(b"\r\n") else { return Ok(None) };
@@ -126,7 +126,7 @@ fn number<N: std::str::FromStr>(digits: &[u8]) -> Result<N> {
 }
 
 /// Bytes for people.
-pub(super) fn shown(bytes: &[u8]) -> String {
+pub(crate) fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 

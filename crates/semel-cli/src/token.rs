@@ -45,22 +45,20 @@ pub(crate) fn run(plan: &Token) -> Result<()> {
 impl NewToken {
     fn block(&self, token: &str) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        let mut text = format!(
-            "\n[[token]]\nname = {}\ndigest = \"{}\"\nrole = \"{}\"\n",
-            quoted(&self.name),
-            TokenDigest::of(token),
-            self.role.as_str()
-        );
+        let mut lines = vec![
+            String::new(),
+            "[[token]]".to_owned(),
+            format!("name = {}", quoted(&self.name)),
+            format!("digest = \"{}\"", TokenDigest::of(token)),
+            format!("role = \"{}\"", self.role.as_str()),
+        ];
         if !self.scope.is_empty() {
             let parts: Vec<_> = self.scope.iter().map(|part| quoted(part)).collect();
-            text.push_str(&format!("scope = [{}]\n", parts.join(", ")));
+            lines.push(format!("scope = [{}]", parts.join(", ")));
         }
-        for (name, asks) in [("asks_per_second", self.asks_per_second), ("asks_burst", self.asks_burst)] {
-            if let Some(asks) = asks {
-                text.push_str(&format!("{name} = {asks}\n"));
-            }
-        }
-        text
+        let asks = [("asks_per_second", self.asks_per_second), ("asks_burst", self.asks_burst)];
+        lines.extend(asks.into_iter().filter_map(|(name, asks)| Some(format!("{name} = {}", asks?))));
+        lines.join("\n") + "\n"
     }
 }
 

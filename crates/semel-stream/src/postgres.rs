@@ -4,7 +4,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 
-use semel::machine::offset::Moved;
 use semel::{Error, ErrorKind, Outcome, Permit, Result};
 use semel_postgres::{CompleteIn, MoveOffsetIn};
 use tokio_postgres::{Client, Transaction};
@@ -12,6 +11,7 @@ use tokio_postgres::{Client, Transaction};
 use crate::consumer::{Task, Work, Worked, claimed};
 use crate::event::Event;
 use crate::failure::{Failure, Handled};
+use crate::offset::{Commit, committed};
 use crate::process::ended;
 
 /// What a handler's work in a transaction returns.
@@ -119,9 +119,10 @@ async fn written(
     let mut worked = Worked::Ran { attempt };
     if let (Some(reader), Some(position)) = (task.reader, task.event.position) {
         let (key, commit) = reader.commit_move(position, Some(task.key));
-        worked = match task.pipeline.semel().move_offset_in(transaction, key, commit).await? {
-            Moved::Moved(_) | Moved::Behind(_) => Worked::OffsetToo { attempt },
-            Moved::Fenced(_) | Moved::NoOffset => return Ok(Worked::Fenced),
+        let moved = task.pipeline.semel().move_offset_in(transaction, key, commit).await?;
+        worked = match committed(moved, key)? {
+            Commit::Committed(_) | Commit::Behind(_) => Worked::OffsetToo { attempt },
+            Commit::Fenced(_) => return Ok(Worked::Fenced),
         };
     }
     permit.complete_in(transaction, outcome).await?;

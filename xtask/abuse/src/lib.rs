@@ -5,7 +5,8 @@
 //! is asked. Everything is on loopback.
 //!
 //! # Layout
-//! - [`disconnects`], [`smuggling`], [`slow`], [`many_keys`], [`kill`], [`crowd`]: one attack each. Each fails if a promise was
+//! - [`disconnects`], [`smuggling`], [`slow`], [`many_keys`], [`kill`], [`crowd`]: one attack on the proxy each;
+//!   [`slow_server`], [`waiting`]: on the claim server. Each fails if a promise was
 //!   broken or its control was not caught, and otherwise reports what it saw.
 //! - `proxy`: the binary; `upstream`: the service; `wire`: HTTP as bytes; `ask`: requests; `race`: several at once.
 
@@ -22,6 +23,7 @@ mod race;
 mod slow;
 mod smuggling;
 mod upstream;
+mod waiting;
 mod wire;
 
 pub use crowd::{Crowded, crowd};
@@ -29,5 +31,6 @@ pub use disconnects::{Disconnected, disconnects};
 pub use kill::{Killed, kill};
 pub use many_keys::{Flood, ManyKeys, keys, many_keys};
 pub use race::Step;
-pub use slow::{Slowed, slow};
+pub use slow::{Slowed, slow, slow_server};
 pub use smuggling::{Smuggled, shapes, smuggling};
+pub use waiting::{Waited, waiting};

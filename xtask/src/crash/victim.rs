@@ -88,11 +88,15 @@ impl Program {
 /// Builds the victim, and says where it is.
 pub(super) fn build(program: Program, profile: Profile) -> Result<PathBuf> {
     let (package, example) = program.example();
-    let mut line = vec!["build", "--package", package, "--example", example];
-    line.extend(program.features());
-    if profile == Profile::Release {
-        line.push("--release");
-    }
+    let line = match profile {
+        // With the features that the tests are built with: anything else would build half the dependencies again.
+        Profile::Dev => vec!["build", "--workspace", "--all-features", "--example", example],
+        Profile::Release => {
+            let mut line = vec!["build", "--release", "--package", package, "--example", example];
+            line.extend(program.features());
+            line
+        }
+    };
     cargo(line).show()?;
     // We were built by the same cargo, into the same folder, and lie beside the other profile's.
     let us = std::env::current_exe().context("cannot tell where this program is")?;

@@ -6,6 +6,7 @@ use semel_server::store::Address;
 use super::bench::TypedBench;
 use super::consume::TypedConsume;
 use super::demo::TypedDemo;
+use super::epilogue::{EXAMPLES, STORES};
 use super::file::TypedFile;
 use super::keys::TypedKeys;
 use super::offsets::TypedOffsets;
@@ -65,27 +66,6 @@ pub(crate) enum Command {
     Token(Token),
     Watch(Watch),
 }
-
-const STORES: &str = "Stores:\n  \
-    file:FOLDER                       on this machine's disk, for one process (default file:./semel-data)\n  \
-    postgres://USER@HOST/DATABASE     shared by many machines; the password in the URL, or in PGPASSWORD\n  \
-    redis://HOST, rediss://HOST       shared by many machines, with TLS\n  \
-    redis+cluster://HOST,HOST         a Redis Cluster; redis+sentinel://HOST for Sentinel\n  \
-    memory:                           inside this process: only for bench";
-
-const EXAMPLES: &str = "Examples:\n  \
-    semel demo                                       see it work, in a few seconds\n  \
-    semel proxy --upstream http://127.0.0.1:3000     safe retries for any HTTP service\n  \
-    semel serve                                      keys for workers in every language, and a dashboard\n  \
-    semel consume --source file:orders.jsonl --pipeline billing --exec ./bill
-  \
-    semel stats                                      how many records, and which are stuck?\n  \
-    semel keys list --state held                     what waits for a person\n  \
-    semel keys show 3f2a9c0d                         everything about one of them\n  \
-    semel --store postgres://db/semel check          does the store keep its promise?\n  \
-    semel bench --store memory: --keys 1000000       what can a store do here?\n\n\
-    Ends with code 0 if all went well, 1 if something is wrong or could not be done, 2 if the arguments\n\
-    mean nothing. `semel help COMMAND` explains every option and every number.";
 
 /// semel makes work happen once. A caller claims a key; exactly one caller gets to run, and everyone
 /// else is told what happened: the stored outcome is replayed, or the key is busy.

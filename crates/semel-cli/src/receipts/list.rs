@@ -192,6 +192,8 @@ fn footer(plan: &Receipts, counts: &Statistics, seen: u64, shown: u64) -> String
 
 #[cfg(test)]
 mod tests {
+    use semel::Outcome;
+
     use super::*;
 
     fn event(name: &str, micros: u64) -> EventRecord {

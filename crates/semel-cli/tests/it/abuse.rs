@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use semel_abuse::{crowd, disconnects, kill, many_keys, slow, smuggling};
+use semel_abuse::{crowd, disconnects, kill, many_keys, slow, slow_server, smuggling, waiting};
 
 use crate::place::Place;
 
@@ -26,6 +26,18 @@ fn no_request_is_read_in_two_ways() {
 fn those_that_dawdle_keep_nobody_from_being_served() {
     let found = slow(binary(), 1_000, &|| ()).expect("others are served, and the slow are closed");
     assert!(found.slow == 1_000 && found.served == 200, "{found}");
+}
+
+#[test]
+fn those_that_dawdle_before_the_claim_server_keep_nobody_from_being_served() {
+    let found = slow_server(binary(), 1_000, &|| ()).expect("others are served, and the slow are closed");
+    assert!(found.slow == 1_000 && found.served == 200, "{found}");
+}
+
+#[test]
+fn those_who_wait_for_one_key_are_all_told_at_once() {
+    let found = waiting(binary(), "memory:", 200, &|| ()).expect("all are told within 100 ms");
+    assert!(found.waiting == 200, "{found}");
 }
 
 #[test]

@@ -32,7 +32,8 @@ impl Serving {
             first.clear();
             assert_ne!(lines.read_line(&mut first).expect("is text"), 0, "it ended at once");
         }
-        let place = first.split("://").nth(1).and_then(|rest| rest.split(';').next()).expect("names its address");
+        let place =
+            first.split("://").nth(1).and_then(|rest| rest.split(';').next()).expect("names its address");
         let address = place.parse().expect("is an address");
         Self { child, lines, address, first }
     }
@@ -117,7 +118,10 @@ fn a_token_is_good_from_the_signal_on_that_reads_its_file_again() {
     let said = serving.line();
     assert!(said.contains("not reloaded"), "{said}");
     while !serving.line().contains("tokens.toml:1:") {}
-    assert!(serving.get("/metrics", &bearer(&first)).starts_with("HTTP/1.1 200"), "everything stays as it was");
+    assert!(
+        serving.get("/metrics", &bearer(&first)).starts_with("HTTP/1.1 200"),
+        "everything stays as it was"
+    );
     let (second, _) = token(&folder, "read");
     serving.signal(rustix::process::Signal::HUP);
     while !serving.line().contains("reloaded, 1 token") {}
@@ -152,11 +156,17 @@ fn what_a_file_means_for_a_server_is_printed_or_told_by_line() {
         "upstream = 'http://127.0.0.1:3000'\nstore = 'file:a'\n[server]\nlisten = 'localhost:9'\n[server.bounds]\nwaiting_max = 7\n",
     )
     .fine();
-    for line in ["store = \"file:a\"", "listen = \"127.0.0.1:9\"", "waiting_max              = 7", "drain     = \"30s\""] {
+    for line in [
+        "store = \"file:a\"",
+        "listen = \"127.0.0.1:9\"",
+        "waiting_max              = 7",
+        "drain     = \"30s\"",
+    ] {
         assert!(printed.contains(line), "{line}: {printed}");
     }
     assert_eq!(check(&printed).fine(), printed, "what was printed means the same");
-    let said = check("stoer = 1\n[server]\nlisen = 'x'\ntokens = 3\n[server.timeouts]\nhead = '1y'\n").failed();
+    let said =
+        check("stoer = 1\n[server]\nlisen = 'x'\ntokens = 3\n[server.timeouts]\nhead = '1y'\n").failed();
     for line in [
         "1:1: `stoer` is no setting here; did you mean `store`?",
         "3:1: `lisen` is no setting here",
@@ -171,7 +181,8 @@ fn what_a_file_means_for_a_server_is_printed_or_told_by_line() {
 
 #[test]
 fn a_new_token_is_printed_once_and_its_digest_is_what_the_file_has() {
-    let made = ran(semel().args(["token", "new", "--name", "on call", "--role", "work", "--scope", "acme/eu"]));
+    let made =
+        ran(semel().args(["token", "new", "--name", "on call", "--role", "work", "--scope", "acme/eu"]));
     let token = made.out.trim();
     assert!(token.starts_with("semel_") && token.len() == 49, "{token}");
     assert!(made.err.contains("scope = [\"acme\", \"eu\"]") && !made.err.contains(token), "{}", made.err);
@@ -197,11 +208,11 @@ fn digest_of(token: &str) -> String {
 fn a_request_becomes_a_span_of_the_trace_that_it_names() {
     let collector = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = collector.local_addr().expect("has an address");
-    let (heard, spans) = mpsc::channel();
+    let (tell, spans) = mpsc::channel();
     std::thread::spawn(move || {
         for stream in collector.incoming().flatten() {
             let (head, body) = exchanged(stream);
-            if heard.send((head, body)).is_err() {
+            if tell.send((head, body)).is_err() {
                 return;
             }
         }
@@ -233,7 +244,9 @@ fn exchanged(mut stream: TcpStream) -> (String, Vec<u8>) {
         head.push(byte[0]);
     }
     let head = String::from_utf8(head).expect("is text");
-    let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ").map(ToOwned::to_owned));
+    let length = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ").map(ToOwned::to_owned));
     let mut body = vec![0; length.and_then(|length| length.trim().parse().ok()).unwrap_or(0)];
     stream.read_exact(&mut body).expect("comes");
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").expect("is written");

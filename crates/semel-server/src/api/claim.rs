@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use semel::Decision;
+use semel::{Decision, Permit};
 
 use super::admit::admit;
 use super::body::{Answer, Json};
@@ -148,10 +148,7 @@ fn granting(served: &Served, decision: &Decision) -> Granting {
     match decision {
         Decision::Run(permit) => {
             served.live.tell(|| told(permit.key(), permit.attempt()));
-            let steps = permit.steps();
-            served.api.granted.keep(permit.clone());
-            let text = permit.parts().as_ref().map(permit_text::written).unwrap_or_default();
-            return Granting { text, steps };
+            return handed_out(served, permit);
         }
         Decision::Replay(replay) => served.live.tell(|| of_record(replay.record())),
         Decision::Busy(busy) => served.live.tell(|| of_record(busy.record())),
@@ -160,6 +157,14 @@ fn granting(served: &Served, decision: &Decision) -> Granting {
         Decision::Unprotected(_) => {}
     }
     Granting::default()
+}
+
+/// Keeps a permit for whoever settles it here, and writes it as text.
+pub(super) fn handed_out(served: &Served, permit: &Permit) -> Granting {
+    let steps = permit.steps();
+    served.api.granted.keep(permit.clone());
+    let text = permit.parts().as_ref().map(permit_text::written).unwrap_or_default();
+    Granting { text, steps }
 }
 
 fn tell_once(served: &Served, once: &semel::RecordedOnce) {

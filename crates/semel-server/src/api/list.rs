@@ -63,7 +63,7 @@ pub(super) struct ListQuery {
     /// Which one of its kind.
     name: Option<String>,
     /// In one of these states; any if there is none.
-    #[param(required = false)]
+    #[param(required = false, inline)]
     state: Vec<StateName>,
     /// First seen longer ago than this: `10m`, `2h`, `3d`.
     #[param(example = "10m")]

@@ -1,7 +1,7 @@
 //! The claim API: JSON over HTTP, for workers in every language.
 //!
 //! - [`router`]: which path is answered by what. [`problem`]: how a request is refused. `body`: strict JSON, both ways.
-//! - `claim`, `settle`: what workers ask. `wire`: what goes over the wire, as types. `each`: many asks in few swaps.
+//! - `claim`, `resume`, `settle`: what workers ask. `wire`: what goes over the wire, as types. `each`: many asks in few swaps.
 //! - `admit`: whether a caller may ask at all. `permit_text`: a permit that another server can go on with. `granted`: the permits that this one granted.
 //! - `records`, `list`, `stats`, `pipelines`: what people and tools look at. `operators`: what they do. `query`: strict URLs.
 //! - `events`: what happens now. `openapi`, `docs`: all of this described, for programs and for people.
@@ -24,6 +24,7 @@ pub mod problem;
 mod query;
 mod records;
 mod router;
+mod resume;
 mod settle;
 mod stats;
 mod wire;

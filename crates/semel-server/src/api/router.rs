@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::openapi::Document;
-use super::{claim, docs, events, list, operators, pipelines, records, settle, stats};
+use super::{claim, docs, events, list, operators, pipelines, records, resume, settle, stats};
 use crate::served::Served;
 
 /// Everything under `/v1`, the OpenAPI document, and its page.
@@ -29,6 +29,7 @@ fn documented() -> OpenApiRouter<Arc<Served>> {
         .routes(routes!(claim::claim_batch))
         .routes(routes!(claim::record_once))
         .routes(routes!(claim::record_once_batch))
+        .routes(routes!(resume::resume))
         .routes(routes!(settle::complete))
         .routes(routes!(settle::complete_batch))
         .routes(routes!(settle::release))

@@ -224,7 +224,7 @@ fn batch<'a, T: serde::Deserialize<'a>, A>(
 }
 
 /// The permit that this text stands for: the one that was granted here, or one that is rebuilt from the text.
-fn permit(served: &Served, caller: &Caller, text: &str) -> Result<Permit, Problem> {
+pub(super) fn permit(served: &Served, caller: &Caller, text: &str) -> Result<Permit, Problem> {
     let presented = permit_text::read(text)?;
     let granted = served.api.granted.get(presented.permit_id(), presented.fence());
     let permit = match granted.filter(|permit| presented.is_for(permit.key())) {
@@ -239,7 +239,7 @@ fn permit(served: &Served, caller: &Caller, text: &str) -> Result<Permit, Proble
 }
 
 /// The run is over: tells whoever listens, and forgets the permit.
-fn over(served: &Served, permit: &Permit, word: &'static str) {
+pub(super) fn over(served: &Served, permit: &Permit, word: &'static str) {
     served.api.granted.forget(permit);
     served.live.tell(|| Seen { decision: word, key: permit.key().clone(), attempt: Some(permit.attempt()) });
 }

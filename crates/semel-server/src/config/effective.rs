@@ -8,12 +8,13 @@ use super::callers::{Callers, OTHERWISE, SOURCE, Source};
 use super::profile::OFF;
 use super::root::Meaning;
 use super::rules::{ALL, UNBOUNDED};
+use super::size;
 use super::store::From;
 use super::words::{
     ACCESS_LOG, BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, REACH, UPSTREAM_VERSION, word_for,
 };
-use super::{size, span};
 use crate::proxy::{Bounds, ProxySettings, Timeouts};
+use crate::shown::span;
 use crate::store::Address;
 
 /// Names and values of one table, as they are written.

@@ -14,7 +14,7 @@
 //!
 //! - [`written`](Config): a file's text. [`overrides`](Overrides): the command line, which goes before it.
 //! - [`faults`](Errors): what is wrong, and where. `nearest`: what may have been meant.
-//! - `table`, `value`, `span`, `size`, `words`: how names and values are read.
+//! - `table`, `value`, `size`, `words`: how names and values are read.
 //! - `root`, `profile`, `rules`, `route`, `callers`, `jwt`, `store`, `process`: what each part of a file means.
 //! - [`server`](ServerMeaning): what it means for a claim server, `server_effective`: as a file that means the same.
 //! - [`mod@tokens`]: a file of its own, with who may ask.
@@ -35,7 +35,6 @@ mod rules;
 mod server;
 mod server_effective;
 mod size;
-mod span;
 mod store;
 mod table;
 mod tokens;

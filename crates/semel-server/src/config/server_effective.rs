@@ -2,8 +2,8 @@
 
 use super::effective::{Lines, quoted, sized, store_line, table};
 use super::server::{ServerMeaning, TOKENS_VARIABLE, TokensFrom};
-use super::span;
 use crate::serve::{Bounds, Timeouts};
+use crate::shown::span;
 
 pub(super) fn written(meaning: &ServerMeaning) -> String {
     let settings = &meaning.settings;
@@ -25,7 +25,7 @@ fn server(meaning: &ServerMeaning) -> Lines {
     match &meaning.tokens {
         TokensFrom::Nowhere => {}
         TokensFrom::File(path) => {
-            lines.push(("tokens", format!("{} # {count} of them", quoted(path.display()))))
+            lines.push(("tokens", format!("{} # {count} of them", quoted(path.display()))));
         }
         TokensFrom::Variable => {
             lines.push((

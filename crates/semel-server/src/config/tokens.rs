@@ -36,8 +36,10 @@ pub fn tokens(text: &str, name: &str) -> Result<Tokens, Errors> {
     } else if written.len() > TOKENS_MAX {
         faults.missing(format!("holds {} tokens; {TOKENS_MAX} at most", written.len()));
     }
-    let known: Option<Vec<_>> = written.into_iter().map(token).collect();
+    // Each is read before any is given up, so that all that is wrong is told.
+    let known: Vec<_> = written.into_iter().map(token).collect();
     root.finish();
+    let known: Option<Vec<_>> = known.into_iter().collect();
     let tokens =
         known.and_then(|known| Tokens::new(known).map_err(|error| faults.missing(error.to_string())).ok());
     faults.judged(name, tokens)

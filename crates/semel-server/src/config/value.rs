@@ -10,7 +10,8 @@ use toml::de::DeValue;
 
 use super::faults::Span;
 use super::nearest::did_you_mean;
-use super::{size, span};
+use super::size;
+use crate::shown::span;
 
 /// A value, and where it was written.
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
@@ -138,10 +139,15 @@ pub(super) fn time(bounds: RangeInclusive<Duration>) -> impl Fn(&Value<'_>) -> R
                 ),
             );
         };
-        match span::parse(text) {
-            Ok(span) if bounds.contains(&span) => Ok(span),
-            Ok(_) => wrong(value, format!("is \"{text}\"; {write}")),
-            Err(error) => wrong(value, format!("is {error}")),
+        match span::read(text) {
+            Some(span) if bounds.contains(&span) => Ok(span),
+            Some(_) => wrong(value, format!("is \"{text}\"; {write}")),
+            None => wrong(
+                value,
+                format!(
+                    "is \"{text}\", no span of time; write \"500ms\", \"30s\", \"5m\", \"24h\" or \"7d\""
+                ),
+            ),
         }
     }
 }

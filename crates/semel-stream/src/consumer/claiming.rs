@@ -34,7 +34,7 @@ where
             match ended(permit, (self.handler)(Arc::clone(task.event), permit.clone())).await {
                 Ok(outcome) => {
                     task.saw_effect();
-                    insist(task, permit, || permit.complete(outcome.clone())).await?;
+                    settle(task, permit, || permit.complete(outcome.clone())).await?;
                     Ok(Ok(Worked::Ran { attempt }))
                 }
                 Err(failure) => Ok(Err(failure)),
@@ -63,7 +63,7 @@ where
             put_aside(&task, &permit, attempt, failure.reason().to_owned()).await
         }
         Err(failure) => {
-            insist(&task, &permit, || permit.release(failure.reason())).await?;
+            settle(&task, &permit, || permit.release(failure.reason())).await?;
             Ok(Worked::Failed { attempt, failure })
         }
     }
@@ -91,23 +91,40 @@ async fn granted(task: &Task<'_>) -> Result<Granted> {
     })
 }
 
-/// Hands the event to the dead letters, and then writes its receipt.
+/// Hands the event to the dead letters, and then writes its receipt. Insists under the same permit: whoever ran once and
+/// said that it is of no use must not run again because the place for dead letters is away.
 async fn put_aside(task: &Task<'_>, permit: &Permit, attempts: u32, error: String) -> Result<Worked> {
     let heartbeat = permit.heartbeat();
-    if let Err(unreached) = task.put_aside(attempts, &error).await {
-        // Released, so that the next attempt need not wait for the lease.
-        insist(task, permit, || permit.release("the place for dead letters does not answer")).await?;
+    let give_up = || task.tools.control.is_stopping();
+    let put = || task.put_aside(attempts, &error);
+    if let Err(unreached) = insist(task, permit, "the place for dead letters", put, give_up).await {
+        // Released, so that whoever is next need not wait for the lease.
+        settle(task, permit, || permit.release("the place for dead letters does not answer")).await?;
         return Err(unreached);
     }
     let letter: Outcome = dead_letter(attempts, &error);
-    insist(task, permit, || permit.complete(letter.clone())).await?;
+    settle(task, permit, || permit.complete(letter.clone())).await?;
     drop(heartbeat);
     Ok(Worked::PutAside { attempts, error })
 }
 
 /// Settles under the same permit until the store has answered: what ran once is not to be run again because of an outage
 /// in between. A consumer that is stopping insists no longer than the lease is good.
-async fn insist<T, Fut>(task: &Task<'_>, permit: &Permit, settle: impl Fn() -> Fut) -> Result<T>
+async fn settle<T, Fut>(task: &Task<'_>, permit: &Permit, settle: impl Fn() -> Fut) -> Result<T>
+where
+    Fut: Future<Output = Result<T>>,
+{
+    insist(task, permit, "the store", settle, || task.tools.control.is_stopping() && permit.is_lost()).await
+}
+
+/// Asks again and again under the permit until there is an answer, or it is time to give up.
+async fn insist<T, Fut>(
+    task: &Task<'_>,
+    permit: &Permit,
+    what: &'static str,
+    ask: impl Fn() -> Fut,
+    give_up: impl Fn() -> bool,
+) -> Result<T>
 where
     Fut: Future<Output = Result<T>>,
 {
@@ -115,14 +132,14 @@ where
     let mut heartbeat = None;
     let mut tries = 0_u32;
     loop {
-        let error = match settle().await {
+        let error = match ask().await {
             Err(error) if is_outage(&error) => error,
-            settled => return settled,
+            answer => return answer,
         };
-        if tools.control.is_stopping() && permit.is_lost() {
+        if give_up() {
             return Err(error);
         }
-        tools.waits_for("the store", &error);
+        tools.waits_for(what, &error);
         heartbeat.get_or_insert_with(|| permit.heartbeat());
         tries = tries.saturating_add(1);
         tools.control.pause(tools.backoff.after(tries)).await;

@@ -19,15 +19,16 @@ use crate::race::{self, Step};
 use crate::upstream::Upstream;
 
 /// How much longer everything may take on a busy machine.
-const SLACK: Duration = Duration::from_secs(10);
+pub(super) const SLACK: Duration = Duration::from_secs(10);
 /// How many connect at once.
 const CONNECTING: usize = 128;
 /// How many are in a hurry.
-const OTHERS: usize = 200;
+pub(super) const OTHERS: usize = 200;
 /// What each connection that dawdles may cost the proxy, and what it may need beside.
-const BYTES_EACH_MAX: u64 = 24 << 10;
-const BYTES_BESIDE_MAX: u64 = 48 << 20;
+pub(super) const BYTES_EACH_MAX: u64 = 24 << 10;
+pub(super) const BYTES_BESIDE_MAX: u64 = 48 << 20;
 const MIB: u64 = 1 << 20;
+const CHARGES: &str = "/charges";
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +53,7 @@ pub struct Slowed {
 
 impl Slowed {
     /// What was seen while they dawdled.
-    fn meanwhile(&self) -> String {
+    pub(super) fn meanwhile(&self) -> String {
         let Self { served, longest, memory: (before, most), memory_max, .. } = self;
         format!(
             "{served} others were served, the slowest in {} ms; memory {} MiB before, {} MiB at most ({} MiB allowed)",
@@ -89,24 +90,24 @@ pub fn slow(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
 }
 
 /// How long the proxy waits for a head, and between two parts of a body: longer than it takes until all have come.
-fn proxy_waits(count: usize) -> Duration {
+pub(super) fn proxy_waits(count: usize) -> Duration {
     Duration::from_secs(5 + count as u64 / 600)
 }
 
-fn timeouts(count: usize) -> String {
+pub(super) fn timeouts(count: usize) -> String {
     let seconds = proxy_waits(count).as_secs();
     format!("[timeouts]\nhead = \"{seconds}s\"\nbody = \"{seconds}s\"\nbody_idle = \"{seconds}s\"\n")
 }
 
 /// Those that dawdle, all at once.
-struct Crowd {
+pub(super) struct Crowd {
     running: JoinSet<(Where, End)>,
     open: watch::Receiver<usize>,
     stop: watch::Sender<bool>,
 }
 
 impl Crowd {
-    fn start(target: SocketAddr, count: usize, from: impl Fn(usize) -> IpAddr) -> Self {
+    pub(super) fn start(target: SocketAddr, path: &'static str, count: usize, from: impl Fn(usize) -> IpAddr) -> Self {
         let room = Arc::new(Semaphore::new(CONNECTING));
         let (opened, open) = watch::channel(0);
         let (stop, stopped) = watch::channel(false);
@@ -117,14 +118,14 @@ impl Crowd {
                 2 => Where::Body,
                 _ => Where::Stalled,
             };
-            let one = dawdle(target, from(n), place, Arc::clone(&room), opened.clone(), stopped.clone());
+            let one = dawdle(target, from(n), path, place, Arc::clone(&room), opened.clone(), stopped.clone());
             running.spawn(async move { (place, one.await) });
         }
         Self { running, open, stop }
     }
 
     /// Waits until all have connected, or were refused.
-    async fn opened(&mut self, count: usize, step: Step<'_>) -> Result<()> {
+    pub(super) async fn opened(&mut self, count: usize, step: Step<'_>) -> Result<()> {
         let mut known = 0;
         while known < count {
             timeout(SLACK * 5, self.open.changed()).await??;
@@ -136,7 +137,7 @@ impl Crowd {
     }
 
     /// Waits until all were closed, or for so long: how each ended.
-    async fn ended(mut self, within: Duration) -> Result<Vec<(Where, End)>> {
+    pub(super) async fn ended(mut self, within: Duration) -> Result<Vec<(Where, End)>> {
         let (until, mut ends) = (Instant::now() + within, Vec::new());
         while let Ok(Some(end)) = tokio::time::timeout_at(until, self.running.join_next()).await {
             ends.push(end?);
@@ -154,7 +155,7 @@ async fn attack(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
     let proxy = Proxy::start(binary, upstream.address, "memory:", &timeouts(count)).await?;
     served(proxy.address, 20).await?;
     let (before, _) = proxy.memory()?;
-    let mut crowd = Crowd::start(proxy.address, count, source);
+    let mut crowd = Crowd::start(proxy.address, CHARGES, count, source);
     crowd.opened(count, step).await?;
     let longest = served(proxy.address, OTHERS).await?;
     let (_, most) = proxy.memory()?;
@@ -176,7 +177,7 @@ async fn attack(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
 }
 
 /// When the last one was closed. Everybody must have come, and must have been closed by now.
-fn closed(ends: &[(Where, End)], within: Duration) -> Result<Duration> {
+pub(super) fn closed(ends: &[(Where, End)], within: Duration) -> Result<Duration> {
     let refused = ends.iter().filter(|(_, end)| *end == End::Refused).count();
     ensure!(refused == 0, "{refused} were refused: they did not dawdle all at once");
     for place in [Where::Head, Where::Body, Where::Stalled] {
@@ -198,7 +199,7 @@ async fn one_peer(binary: &Path, bound: usize) -> Result<(usize, usize)> {
     let upstream = Upstream::counting(Duration::ZERO).await?;
     let rules = format!("[bounds]\nconnections_per_peer_max = {bound}\n{}", timeouts(bound * 2));
     let proxy = Proxy::start(binary, upstream.address, "memory:", &rules).await?;
-    let mut crowd = Crowd::start(proxy.address, bound * 2, |_| IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
+    let mut crowd = Crowd::start(proxy.address, CHARGES, bound * 2, |_| IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
     crowd.opened(bound * 2, &|| ()).await?;
     served(proxy.address, 20).await?;
     // Those that were let in are closed later than all others: long after this.
@@ -216,7 +217,7 @@ async fn control(binary: &Path) -> Result<String> {
     let upstream = Upstream::counting(Duration::ZERO).await?;
     let rules = format!("[bounds]\nconnections_max = {FEW}\n{}", timeouts(FEW));
     let proxy = Proxy::start(binary, upstream.address, "memory:", &rules).await?;
-    let mut crowd = Crowd::start(proxy.address, FEW * 2, source);
+    let mut crowd = Crowd::start(proxy.address, CHARGES, FEW * 2, source);
     crowd.opened(FEW * 2, &|| ()).await?;
     match served(proxy.address, 8).await {
         Ok(_) => anyhow::bail!("the control was not caught: others were served without a free connection"),

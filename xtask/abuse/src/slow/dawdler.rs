@@ -46,6 +46,7 @@ pub(super) fn source(n: usize) -> IpAddr {
 pub(super) async fn dawdle(
     target: SocketAddr,
     from: IpAddr,
+    path: &str,
     place: Where,
     room: Arc<Semaphore>,
     open: watch::Sender<usize>,
@@ -55,7 +56,7 @@ pub(super) async fn dawdle(
         let _place = room.acquire().await;
         Connection::open_from(from, target).await
     };
-    let (start, drip) = parts(place);
+    let (start, drip) = parts(place, path);
     let Ok(mut connection) = connected else {
         open.send_modify(|open| *open += 1);
         return End::Refused;
@@ -84,16 +85,18 @@ pub(super) async fn dawdle(
 }
 
 /// What is sent at once, and what is sent now and then.
-fn parts(place: Where) -> (Vec<u8>, Vec<u8>) {
+fn parts(place: Where, path: &str) -> (Vec<u8>, Vec<u8>) {
     let key = ask::new_key("slow");
     let head = |length: usize| {
         format!(
-            "POST /charges HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer caller-that-dawdles\r\n\
-             Idempotency-Key: {key}\r\nContent-Length: {length}\r\n\r\n{{\"a\":"
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer caller-that-dawdles\r\n\
+             Content-Type: application/json\r\nIdempotency-Key: {key}\r\nContent-Length: {length}\r\n\r\n{{\"a\":"
         )
     };
     match place {
-        Where::Head => (b"POST /charges HTTP/1.1\r\nHost: api.test\r\nX-Slow: ".to_vec(), b"a".to_vec()),
+        Where::Head => {
+            (format!("POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ").into_bytes(), b"a".to_vec())
+        }
         Where::Body => (head(100_000).into_bytes(), b"1".to_vec()),
         Where::Stalled => (head(100_000).into_bytes(), Vec::new()),
     }

@@ -1,9 +1,12 @@
 //! Thousands of connections that dawdle: others are served meanwhile, memory is bounded, and the slow ones are closed.
 //!
-//! - [`dawdler`]: one that dawdles. [`others`]: those who do not. [`attack`]: all of it.
+//! - [`dawdler`]: one that dawdles. [`others`]: those who do not. [`attack`]: all of it. [`server`]: the same before the
+//!   claim server.
 
 mod attack;
 mod dawdler;
 mod others;
+mod server;
 
 pub use attack::{Slowed, slow};
+pub use server::slow_server;

@@ -1,6 +1,6 @@
 //! What a claim is told.
 
-use semel::{Decision, RecordedOnce as Once};
+use semel::{Decision, Permit, RecordedOnce as Once};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -39,6 +39,17 @@ pub(crate) enum RecordedOnce<'a> {
     Mismatch(Mismatch),
     /// Nobody may run until somebody decides.
     Held(Held<'a>),
+}
+
+/// What `resume` is told.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+#[schema(as = ResumeAnswer)]
+pub(crate) enum Resumed<'a> {
+    /// Go on: the permit is good, and its lease has started anew.
+    Run(Run<'a>),
+    /// Another run took over, or the record is gone. Do not go on.
+    Lost,
 }
 
 /// The right to run.
@@ -124,14 +135,7 @@ impl<'a> Decided<'a> {
         content: Content,
     ) -> Result<Self, Problem> {
         Ok(match decision {
-            Decision::Run(permit) => Self::Run(Run {
-                id: Id(permit.key().id()),
-                permit: &granting.text,
-                attempt: permit.attempt(),
-                fence: permit.fence(),
-                lease_ms: millis(permit.lease()),
-                steps: granting.steps.iter().map(|step| StepView::of(step, content)).collect(),
-            }),
+            Decision::Run(permit) => Self::Run(Run::of(permit, granting, content)),
             Decision::Replay(replay) => Self::Replay(Replay::of(replay, content)),
             Decision::Busy(busy) => Self::Busy(Busy::of(busy)),
             Decision::Mismatch(mismatch) => Self::Mismatch(Mismatch::of(mismatch)),
@@ -141,6 +145,19 @@ impl<'a> Decided<'a> {
                 return Err(Problem::new(Code::Unavailable, "the store does not answer; ask again"));
             }
         })
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn of(permit: &Permit, granting: &'a Granting, content: Content) -> Self {
+        Self {
+            id: Id(permit.key().id()),
+            permit: &granting.text,
+            attempt: permit.attempt(),
+            fence: permit.fence(),
+            lease_ms: millis(permit.lease()),
+            steps: granting.steps.iter().map(|step| StepView::of(step, content)).collect(),
+        }
     }
 }
 

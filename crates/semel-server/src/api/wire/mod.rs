@@ -14,8 +14,8 @@ mod text;
 
 pub(super) use batch::{Answers, Batch};
 pub(super) use claim::{Asked, Claim, OutcomeAs, RecordOnce, WAIT_MAX};
-pub(super) use decision::{Decided, Granting, RecordedOnce};
+pub(super) use decision::{Decided, Granting, RecordedOnce, Resumed, Run};
 pub(super) use ended::{Completed, Held, Released, Renewed, Stepped};
 pub(super) use outcome::Outcome;
-pub(super) use settle::{Complete, Hold, Release, Renew, Step, bounded};
+pub(super) use settle::{Complete, Hold, Release, Renew, Resume, Step, bounded};
 pub(super) use text::Text;

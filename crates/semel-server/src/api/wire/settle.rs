@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::claim::OutcomeAs;
 use super::outcome::{Outcome, bytes_of};
 use super::text::{Text, given};
 use crate::api::problem::Problem;
@@ -57,6 +58,18 @@ pub(crate) struct Renew<'a> {
     #[serde(borrow)]
     #[schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ")]
     pub(crate) permit: Text<'a>,
+}
+
+/// Goes on under a permit that another process was granted.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Resume<'a> {
+    /// The right to run, as the claim was told.
+    #[serde(borrow)]
+    #[schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ")]
+    pub(crate) permit: Text<'a>,
+    /// How the values of steps are shown: as JSON where they are JSON text, unless this says `base64`.
+    pub(crate) outcome_as: Option<OutcomeAs>,
 }
 
 /// Stores the value of a finished step, so that a next attempt goes on after it.

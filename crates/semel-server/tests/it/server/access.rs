@@ -16,9 +16,14 @@ async fn without_tokens_a_server_listens_for_this_machine_only() {
     for everywhere in ["0.0.0.0:0", "[::]:0"] {
         let mut settings = ServerSettings::in_memory();
         settings.listen = everywhere.parse().expect("is an address");
-        let Err(error) = Server::start(settings.clone()).await else { panic!("{everywhere} is for everybody") };
+        let Err(error) = Server::start(settings.clone()).await else {
+            panic!("{everywhere} is for everybody")
+        };
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.to_string().contains("semel token new") && error.to_string().contains("127.0.0.1"), "{error}");
+        assert!(
+            error.to_string().contains("semel token new") && error.to_string().contains("127.0.0.1"),
+            "{error}"
+        );
         settings.tokens = tokens("");
         let server = start(settings).await;
         assert!(!server.listening().ip().is_loopback(), "with tokens it may");
@@ -95,14 +100,18 @@ fn a_file_of_tokens_that_others_may_write_is_refused_and_one_they_may_read_is_to
     let folder = tempfile::tempdir().expect("a folder for a test");
     let path = folder.path().join("tokens.toml");
     let digest = TokenDigest::of("semel_x");
-    std::fs::write(&path, format!("[[token]]\nname = 'a'\nrole = 'read'\ndigest = '{digest}'\n")).expect("is written");
+    std::fs::write(&path, format!("[[token]]\nname = 'a'\nrole = 'read'\ndigest = '{digest}'\n"))
+        .expect("is written");
     let read_as = |mode| {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("is set");
         Tokens::read(&path)
     };
     for mode in [0o666, 0o622, 0o620, 0o602] {
         let errors = read_as(mode).expect_err("others may write").to_string();
-        assert!(errors.contains("tokens.toml: may be written by others") && errors.contains("chmod go-w"), "{errors}");
+        assert!(
+            errors.contains("tokens.toml: may be written by others") && errors.contains("chmod go-w"),
+            "{errors}"
+        );
     }
     let warning = read_as(0o644).expect("is read").warning;
     assert!(warning.is_some_and(|warning| warning.contains("chmod o-r")));

@@ -37,7 +37,10 @@ async fn an_action_leaves_a_line_before_and_a_line_after() {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
     let results: Vec<_> = lines.iter().map(|line| line["result"].as_str().expect("is a word")).collect();
     assert_eq!(results, ["asked", "done"], "{text}");
-    assert!(lines.iter().all(|line| line["id"] == key.id().to_string() && line["caller"] == "local"), "{text}");
+    assert!(
+        lines.iter().all(|line| line["id"] == key.id().to_string() && line["caller"] == "local"),
+        "{text}"
+    );
 }
 
 #[tokio::test]

@@ -42,9 +42,12 @@ async fn a_page_of_another_site_claims_nothing() {
     let ask = async |head: &str| {
         Client::connect(server.listening()).await.ask(&post("/v1/claim", head, CLAIM)).await.status
     };
-    for foreign in
-        ["Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-site\r\n", "Origin: http://evil.example\r\n", "Origin: null\r\n"]
-    {
+    for foreign in [
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\n",
+        "Origin: http://evil.example\r\n",
+        "Origin: null\r\n",
+    ] {
         assert_eq!(ask(foreign).await, 403, "{foreign}");
     }
     assert_eq!(ask("Sec-Fetch-Site: same-origin\r\nOrigin: http://localhost\r\n").await, 200);
@@ -55,13 +58,18 @@ async fn every_answer_tells_browsers_what_they_may_do_with_it() {
     let server = start(ServerSettings::in_memory()).await;
     for path in ["/healthz", "/", "/v1/none", "/nothing/here", "/metrics"] {
         let answer = get(server.listening(), path, "").await;
-        for (name, value) in
-            [("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"), ("x-frame-options", "DENY")]
-        {
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("x-frame-options", "DENY"),
+        ] {
             assert_eq!(answer.header(name), Some(value), "{path}");
         }
         let policy = answer.header("content-security-policy").expect("has a policy");
-        assert!(policy.starts_with("default-src 'none'; script-src 'self';") && !policy.contains("unsafe"), "{policy}");
+        assert!(
+            policy.starts_with("default-src 'none'; script-src 'self';") && !policy.contains("unsafe"),
+            "{policy}"
+        );
         assert!(answer.header("cache-control").is_some(), "{path}");
     }
 }

@@ -108,6 +108,25 @@ async fn an_event_that_killed_its_consumers_is_put_aside_without_being_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_handler_does_not_run_again_because_the_place_for_dead_letters_is_away() {
+    let (feed, kept, runs) =
+        (Feed::alone(events("a", 1)).end(), Kept::default(), Arc::new(AtomicU32::new(0)));
+    kept.refusals.store(20, Ordering::SeqCst);
+    let consumer = Consumer::new(pipeline(), feed.source()).dead_letters(kept.clone());
+    let counted = Arc::clone(&runs);
+    // The pauses add up to several leases: only a permit that is kept alive keeps others from running.
+    let report = consumer
+        .run(move |_, _| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async { Err(Failure::Dead("not an order".into())) }
+        })
+        .await
+        .unwrap();
+    assert_eq!((report.dead_letters, runs.load(Ordering::SeqCst)), (1, 1));
+    assert_eq!(kept.all(), [("a-1".to_owned(), 1, "not an order".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_is_not_settled_before_its_letter_is_kept() {
     let (pipeline, feed, kept, ledger) =
         (pipeline(), Feed::shared(events("a", 2)).end(), Kept::default(), Ledger::default());

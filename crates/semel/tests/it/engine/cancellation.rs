@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use semel::record::PermitId;
 use semel::store::MemoryStore;
 use semel::{Claim, Permit, Semel};
 use semel_testkit::{Fault, FaultyStore};
@@ -49,6 +50,21 @@ async fn a_claim_that_nobody_waits_for_is_given_back_at_once() {
         tokio::time::sleep(LEASE / 20).await;
         let permit = granted(another.claim(Claim::new(&key("1"))).await.unwrap());
         assert_eq!(permit.attempt(), 2, "dropped after {times} polls");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_under_a_permit_of_ones_own_is_never_given_away() {
+    for times in 1..12 {
+        let (semel, another) = engines();
+        let own = || Claim::new(&key("1")).permit_id(PermitId::new(7));
+        drop(polled(times, semel.claim(own())).await);
+        // Its caller asks again, on another connection, before it is known what became of the first ask.
+        let permit = granted(another.claim(own()).await.unwrap());
+        tokio::time::sleep(LEASE / 20).await;
+        let next = another.claim(Claim::new(&key("1"))).await.unwrap();
+        assert_eq!((next.word(), permit.attempt()), ("busy", 1), "dropped after {times} polls");
+        permit.complete(outcome("paid")).await.unwrap();
     }
 }
 

@@ -4,6 +4,7 @@ mod batching;
 mod cancellation;
 mod claiming;
 mod duplicates;
+mod handing_on;
 mod heartbeat;
 mod keys;
 mod lapse;

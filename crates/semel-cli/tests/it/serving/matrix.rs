@@ -1,0 +1,197 @@
+//! Every endpoint, asked by everybody, about keys of their own scope and of another.
+
+use semel_serving::fuzz::Document;
+use semel_serving::{Answer, Ask, Client, Role, Server, Token, encoded};
+use serde_json::{Value, json};
+
+use super::pages::binary;
+use super::table::{API, EVERYBODY, Place, Row, Who};
+
+/// What must never be seen from another scope.
+const SECRET: &str = "known-to-globex-alone";
+
+/// A server, and everybody who asks it.
+pub(super) struct World {
+    pub(super) server: Server,
+    roles: [(Role, Token); 3],
+    stranger: Token,
+    /// Workers and operators who may do everything everywhere.
+    maker: Token,
+    pub(super) judge: Token,
+}
+
+/// One record that nobody else knows, so that no cell disturbs another.
+pub(super) struct Fresh {
+    scope: &'static str,
+    name: String,
+    pub(super) id: String,
+    permit: String,
+}
+
+impl World {
+    pub(super) fn start() -> Self {
+        let roles = Role::ALL.map(|role| (role, Token::new(role, &["acme"])));
+        let (maker, judge) = (Token::new(Role::Work, &[]), Token::new(Role::Operate, &[]));
+        let mut tokens: Vec<_> = roles.iter().map(|(_, token)| token.clone()).collect();
+        tokens.extend([maker.clone(), judge.clone()]);
+        let server = Server::start(binary(), "memory:", &tokens).expect("it serves");
+        Self { server, roles, stranger: Token::new(Role::Operate, &[]), maker, judge }
+    }
+
+    /// The token of somebody, if they have one.
+    pub(super) fn token(&self, who: Who) -> Option<&Token> {
+        match who {
+            Who::Nobody => None,
+            Who::Stranger => Some(&self.stranger),
+            Who::Of(role) => self.roles.iter().find(|(own, _)| *own == role).map(|(_, token)| token),
+        }
+    }
+
+    fn maker(&self) -> Client {
+        self.server.client().with_token(&self.maker)
+    }
+
+    /// A running record, or one in the state that the endpoint is for.
+    pub(super) fn fresh(&self, place: Place, endpoint: &str) -> Fresh {
+        let scope = if place == Place::Own { "acme" } else { "globex" };
+        let name = format!("{SECRET}-{:016x}", rand::random::<u64>());
+        let claim = json!({ "scope": [scope], "operation": "charge", "name": name, "owner": "maker", "lease_ms": 600_000 });
+        let mut maker = self.maker();
+        let run = maker.call("/v1/claim", &claim).expect("is claimed");
+        let word = |name: &str| run[name].as_str().expect("is text").to_owned();
+        let fresh = Fresh { scope, name, id: word("id"), permit: word("permit") };
+        if endpoint.ends_with("/resolve") {
+            maker.call("/v1/hold", &json!({ "permit": fresh.permit, "reason": SECRET })).expect("is held");
+        } else if endpoint.starts_with("GET /v1/record") || endpoint.ends_with("/outcome") {
+            let outcome = json!({ "permit": fresh.permit, "outcome": { "json": SECRET } });
+            maker.call("/v1/complete", &outcome).expect("is done");
+        }
+        fresh
+    }
+
+    /// What is stored, as somebody sees it who may see everything.
+    pub(super) fn stored(&self, fresh: &Fresh) -> Value {
+        let mut judge = self.server.client().with_token(&self.judge);
+        let mut told = judge.look(&format!("/v1/records/{}", fresh.id)).expect("is there");
+        // What is said relative to now changes by itself.
+        let record = told["record"].as_object_mut().expect("is an object");
+        record.retain(|name, _| matches!(name.as_str(), "state" | "version" | "attempt" | "outcome"));
+        record.clone().into()
+    }
+}
+
+/// The request that an endpoint is asked with.
+fn ask(endpoint: &str, fresh: &Fresh) -> Ask {
+    let Fresh { scope, name, id, permit } = fresh;
+    let key = json!({ "scope": [scope], "operation": "charge", "name": name });
+    let with = |more: Value| {
+        let mut all = key.clone();
+        let more = more.as_object().expect("is an object").clone();
+        all.as_object_mut().expect("is an object").extend(more);
+        all
+    };
+    let settled = |more: Value| {
+        let mut all = json!({ "permit": permit });
+        all.as_object_mut().expect("is an object").extend(more.as_object().expect("is an object").clone());
+        all
+    };
+    let query = format!("scope={scope}&operation=charge&name={}", encoded(name));
+    let (method, path) = endpoint.split_once(' ').expect("a method and a path");
+    let path = path.replace("{id}", id);
+    let body = match endpoint {
+        "POST /v1/claim" => key,
+        "POST /v1/record_once" => with(json!({ "outcome": { "json": 1 } })),
+        "POST /v1/complete" => settled(json!({ "outcome": { "json": 1 } })),
+        "POST /v1/release" => settled(json!({ "reason": "why" })),
+        "POST /v1/hold" => settled(json!({ "reason": "why" })),
+        "POST /v1/renew" => settled(json!({})),
+        "POST /v1/step" => settled(json!({ "name": "charged", "json": 1 })),
+        "POST /v1/claim/batch" => json!({ "items": [key] }),
+        "POST /v1/record_once/batch" => json!({ "items": [with(json!({ "outcome": { "json": 1 } }))] }),
+        "POST /v1/complete/batch" => json!({ "items": [settled(json!({ "outcome": { "json": 1 } }))] }),
+        "POST /v1/release/batch" => json!({ "items": [settled(json!({ "reason": "why" }))] }),
+        "POST /v1/renew/batch" => json!({ "items": [settled(json!({}))] }),
+        "POST /v1/records/{id}/release" => json!({ "reason": "why" }),
+        "POST /v1/records/{id}/resolve" => json!({ "outcome": { "json": 1 } }),
+        "GET /v1/record" | "GET /v1/records" => return Ask::get(&format!("{path}?{query}")),
+        _ if method == "GET" => return Ask::get(&path),
+        _ => panic!("{endpoint} is new: say how it is asked, and add its row to the table"),
+    };
+    Ask::post(&path, &body)
+}
+
+fn wanted(row: &Row, place: Place) -> [u16; 5] {
+    if place == Place::Own { row.own } else { row.foreign }
+}
+
+/// What one cell of the table got that it must not.
+fn fault(world: &World, row: &Row, place: Place, who: Who, wanted: u16) -> Option<String> {
+    let fresh = world.fresh(place, row.endpoint);
+    let before = world.stored(&fresh);
+    let mut asked = ask(row.endpoint, &fresh);
+    if let Some(token) = world.token(who) {
+        asked = asked.by(token);
+    }
+    let answer = world.server.client().ask(&asked).expect("is answered");
+    let cell = || format!("{} about a key of {place:?} by {who:?}", row.endpoint);
+    if answer.status != wanted {
+        return Some(format!("{}: {} and not {wanted}: {}", cell(), answer.status, answer.text()));
+    }
+    if answer.status == 401 && answer.field("www-authenticate").is_none() {
+        return Some(format!("{}: no WWW-Authenticate", cell()));
+    }
+    if place == Place::Foreign && world.stored(&fresh) != before {
+        return Some(format!("{}: changed {before} to {}", cell(), world.stored(&fresh)));
+    }
+    tells(&answer, place, who).then(|| format!("{}: told {}", cell(), answer.text()))
+}
+
+/// Whether somebody is told what they must not know: a foreign outcome or name, or an outcome without the role for it.
+fn tells(answer: &Answer, place: Place, who: Who) -> bool {
+    let text = answer.text();
+    let in_outcome = format!("\"json\":\"{SECRET}\"");
+    match place {
+        Place::Foreign => text.contains(SECRET),
+        Place::Own => who == Who::Of(Role::Read) && text.contains(&in_outcome),
+    }
+}
+
+/// Every cell of the table that is not as it must be.
+fn faults(world: &World) -> Vec<String> {
+    let mut found = Vec::new();
+    for row in API {
+        for place in [Place::Own, Place::Foreign] {
+            let cells = EVERYBODY.into_iter().zip(wanted(row, place));
+            found.extend(cells.filter_map(|(who, wanted)| fault(world, row, place, who, wanted)));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_endpoint_answers_everybody_as_the_table_says() {
+    let world = World::start();
+    let found = faults(&world);
+    assert!(found.is_empty(), "{} cells:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn every_endpoint_of_the_document_has_a_row_in_the_table() {
+    let world = World::start();
+    let document = Document::new(world.server.client().look("/openapi.json").expect("is told")).expect("is one");
+    let documented: Vec<_> = document.operations().expect("has some").iter().map(|one| one.name()).collect();
+    let without: Vec<_> = documented.iter().filter(|name| !API.iter().any(|row| row.endpoint == **name)).collect();
+    assert!(without.is_empty(), "no row for {without:?}");
+    let gone: Vec<_> = API.iter().map(|row| row.endpoint).filter(|name| name.contains("/v1/")).filter(|name| !documented.iter().any(|one| one == name)).collect();
+    assert!(gone.is_empty(), "not in the document: {gone:?}");
+}
+
+/// The control: a server where everybody may do everything.
+#[test]
+fn a_server_that_asks_nobody_for_a_token_fails_the_table() {
+    let world = World::start();
+    let open = Server::start(binary(), "memory:", &[]).expect("it serves");
+    let world = World { server: open, ..world };
+    let found = faults(&world);
+    assert!(found.len() > 50, "{} cells:\n{}", found.len(), found.join("\n"));
+}

@@ -1,0 +1,157 @@
+//! All of it: a server, so many requests, what they broke, and the control.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use super::dice::Dice;
+use super::document::{Document, Operation};
+use super::judge::judge;
+use super::request::{Callers, request};
+use super::value::Known;
+use crate::server::{Answer, Ask, Client, Role, Server, Token};
+
+/// How many faults are told of.
+const FAULTS_MAX: usize = 25;
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Fuzzed {
+    /// How many requests were sent.
+    pub requests: usize,
+    /// How often each status came, over all operations.
+    pub statuses: BTreeMap<u16, usize>,
+    /// How many of all operations answered with 200 at least once.
+    pub operations: (usize, usize),
+    /// The control: what was found out about a document that lacks a status.
+    pub caught: String,
+}
+
+impl fmt::Display for Fuzzed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { requests, statuses, operations: (reached, all), caught } = self;
+        let statuses: Vec<_> = statuses.iter().map(|(status, count)| format!("{status}: {count}")).collect();
+        write!(
+            f,
+            "{requests} requests to {all} operations, all answered as documented ({}); {reached} of them answered with \
+             success; of a document without one status it was found out that {caught}",
+            statuses.join(", ")
+        )
+    }
+}
+
+/// Sends `count` requests to a server of its own, and fails with all that they broke.
+pub fn fuzz(binary: &Path, count: usize, seed: u64, step: &dyn Fn()) -> Result<Fuzzed> {
+    let tokens = [
+        Token::new(Role::Work, &[]),
+        Token::new(Role::Operate, &[]),
+        Token::new(Role::Read, &[]),
+        Token::new(Role::Work, &["acme"]),
+        Token::new(Role::Operate, &["acme"]),
+    ];
+    let server = Server::start(binary, "memory:", &tokens)?;
+    let document = Document::new(server.client().look("/openapi.json")?)?;
+    let mut run = Run::new(&document, server.client(), &tokens, seed)?;
+    for _ in 0..count {
+        run.one();
+        step();
+    }
+    run.end(server, &tokens)
+}
+
+struct Run<'a> {
+    document: &'a Document,
+    operations: Vec<Operation>,
+    tokens: &'a [Token],
+    unknown: Token,
+    client: Client,
+    dice: Dice,
+    known: Known,
+    fuzzed: Fuzzed,
+    reached: BTreeMap<String, (Ask, Answer)>,
+    faults: BTreeMap<String, String>,
+    seed: u64,
+}
+
+impl<'a> Run<'a> {
+    fn new(document: &'a Document, client: Client, tokens: &'a [Token], seed: u64) -> Result<Self> {
+        Ok(Self {
+            document,
+            operations: document.operations()?,
+            tokens,
+            unknown: Token::new(Role::Operate, &[]),
+            client,
+            dice: Dice::new(seed),
+            known: Known::default(),
+            fuzzed: Fuzzed::default(),
+            reached: BTreeMap::new(),
+            faults: document.dangling().into_iter().map(|name| (name.clone(), format!("{name} is nowhere in the document"))).collect(),
+            seed,
+        })
+    }
+
+    fn one(&mut self) {
+        let Some(operation) = self.dice.pick(&self.operations).cloned() else { return };
+        let callers = Callers { known: self.tokens, unknown: &self.unknown };
+        let ask = request(self.document, &operation, &self.known, &callers, &mut self.dice);
+        self.fuzzed.requests += 1;
+        let answer = match self.client.ask(&ask) {
+            Ok(answer) => answer,
+            Err(error) => return self.fault(&operation, 0, &ask, &format!("no answer: {error:#}")),
+        };
+        *self.fuzzed.statuses.entry(answer.status).or_default() += 1;
+        if let Err(error) = judge(self.document, &operation, &ask, &answer) {
+            return self.fault(&operation, answer.status, &ask, &format!("{error:#}"));
+        }
+        if answer.status == 200 && ask.method == operation.method {
+            if let Ok(body) = answer.json() {
+                self.known.learn(&body);
+            }
+            self.reached.insert(operation.name(), (ask, answer));
+        }
+    }
+
+    fn fault(&mut self, operation: &Operation, status: u16, ask: &Ask, what: &str) {
+        // One of a kind is enough to mend it.
+        let kind: String = format!("{} {status} {}", operation.name(), what.chars().take(60).collect::<String>());
+        let body: String = String::from_utf8_lossy(&ask.body).chars().take(400).collect();
+        let target: String = ask.target.chars().take(300).collect();
+        let told = format!("{}: {what}\n    {} {target} {:?} {body}", operation.name(), ask.method, ask.fields);
+        self.faults.entry(kind).or_insert(told);
+    }
+
+    fn end(mut self, mut server: Server, tokens: &[Token]) -> Result<Fuzzed> {
+        if !self.faults.is_empty() {
+            let told: Vec<_> = self.faults.values().take(FAULTS_MAX).cloned().collect();
+            bail!(
+                "{} kinds of faults in {} requests of seed {}:\n- {}",
+                self.faults.len(), self.fuzzed.requests, self.seed, told.join("\n- ")
+            );
+        }
+        ensure!(server.is_running(), "the server is gone:\n{}", server.lines().join("\n"));
+        let worker = tokens.first().context("there is a worker")?;
+        let claim = json!({ "operation": "after", "name": format!("all-{}", self.seed) });
+        let run = server.client().with_token(worker).call("/v1/claim", &claim)?;
+        ensure!(run.get("decision") == Some(&Value::from("run")), "afterwards a claim was answered with {run}");
+        self.fuzzed.operations = (self.reached.len(), self.operations.len());
+        self.fuzzed.caught = self.control()?;
+        Ok(self.fuzzed)
+    }
+
+    /// A document without a status that comes must be caught.
+    fn control(&self) -> Result<String> {
+        let operation = self.operations.iter().find(|operation| operation.name() == "POST /v1/claim");
+        let operation = operation.context("there is no claim in the document")?;
+        let (ask, answer) = self.reached.get(&operation.name()).context("no claim was answered with 200")?;
+        let poorer = self.document.without(operation, answer.status);
+        let same = |other: &Operation| other.name() == operation.name();
+        let operation = poorer.operations()?.into_iter().find(same).context("the claim is gone")?;
+        match judge(&poorer, &operation, ask, answer) {
+            Ok(()) => bail!("the control was not caught: a status that is not documented was let through"),
+            Err(error) => Ok(format!("{error:#}").chars().take(80).collect()),
+        }
+    }
+}
