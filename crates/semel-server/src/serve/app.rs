@@ -57,7 +57,8 @@ async fn nothing_here(uri: Uri) -> Response {
 }
 
 async fn another_method(method: Method, uri: Uri) -> Response {
-    if uri.path().starts_with("/v1") {
+    // Whatever the OpenAPI document describes is refused as it says.
+    if uri.path().starts_with("/v1") || matches!(uri.path(), "/openapi.json" | "/docs") {
         let detail = format!("{method} is not answered here; /docs says which method is");
         return Problem::new(Code::MethodNotAllowed, detail).into_response();
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -28,19 +29,22 @@ pub struct Fuzzed {
     pub statuses: BTreeMap<u16, usize>,
     /// How many of all operations answered with 200 at least once.
     pub operations: (usize, usize),
+    /// The longest that one took, and which.
+    pub slowest: (Duration, String),
     /// The control: what was found out about a document that lacks a status.
     pub caught: String,
 }
 
 impl fmt::Display for Fuzzed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { requests, statuses, operations: (reached, all), caught } = self;
+        let Self { requests, statuses, operations: (reached, all), slowest: (longest, which), caught } = self;
         let statuses: Vec<_> = statuses.iter().map(|(status, count)| format!("{status}: {count}")).collect();
         write!(
             f,
             "{requests} requests to {all} operations, all answered as documented ({}); {reached} of them answered with \
-             success; of a document without one status it was found out that {caught}",
-            statuses.join(", ")
+             success; of a document without one status it was found out that {caught}; the slowest took {} ms: {which}",
+            statuses.join(", "),
+            longest.as_millis()
         )
     }
 }
@@ -84,6 +88,11 @@ struct Run<'a> {
     seed: u64,
 }
 
+#[expect(clippy::disallowed_methods, reason = "real time: another process is measured")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// A request, for people.
 fn told(ask: &Ask) -> String {
     let start = |text: &str, most: usize| text.chars().take(most).collect::<String>();
@@ -114,7 +123,12 @@ impl<'a> Run<'a> {
         let callers = Callers { known: self.tokens, unknown: &self.unknown };
         let ask = request(self.document, &operation, &self.known, &callers, &mut self.dice);
         self.fuzzed.requests += 1;
-        let answer = match self.client.ask(&ask) {
+        let asked_at = now();
+        let answer = self.client.ask(&ask);
+        if asked_at.elapsed() > self.fuzzed.slowest.0 {
+            self.fuzzed.slowest = (asked_at.elapsed(), told(&ask).chars().take(200).collect());
+        }
+        let answer = match answer {
             Ok(answer) => answer,
             Err(error) => {
                 // The server may be gone, and the ask before this one the reason.
@@ -149,9 +163,10 @@ impl<'a> Run<'a> {
     fn end(mut self, mut server: Server, tokens: &[Token]) -> Result<Fuzzed> {
         if !self.faults.is_empty() {
             let told: Vec<_> = self.faults.values().take(FAULTS_MAX).cloned().collect();
+            let said = if server.is_running() { String::new() } else { format!("\nthe server ended, and said:\n{}", server.lines().join("\n")) };
             bail!(
-                "{} kinds of faults in {} requests of seed {}:\n- {}\nthe server said:\n{}",
-                self.faults.len(), self.fuzzed.requests, self.seed, told.join("\n- "), server.lines().join("\n")
+                "{} kinds of faults in {} requests of seed {}:\n- {}{said}",
+                self.faults.len(), self.fuzzed.requests, self.seed, told.join("\n- ")
             );
         }
         ensure!(server.is_running(), "the server is gone:\n{}", server.lines().join("\n"));
