@@ -110,7 +110,7 @@ const TRICKS: [&str; 22] = [
     "\u{202e}<script>semelCanary()</script>",
     "\u{2066}>\"'<img src=x onerror=semelCanary()>\u{2069}",
     "a\u{200b}\u{feff}<svg onload=semelCanary()>",
-    "\u{2028}semelCanary()\u{2029}x",
+    "x\u{2028}semelCanary()\u{2029}x",
     "<style>*{background:url(javascript:semelCanary())}</style>",
     "<style>@import '//evil.test/x.css';</style>",
     "x;background-image:url(//evil.test/x)",

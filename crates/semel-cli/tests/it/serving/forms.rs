@@ -118,12 +118,11 @@ fn faults(world: &World) -> Vec<String> {
 
 /// What a form gets that is not sent as it should be: nobody who is in gets past it.
 fn improper(row: &Row, manner: Manner, who: Who, wanted: u16) -> u16 {
-    let needs_proof = row.endpoint != "POST /login";
-    let is_foreign = matches!(manner, Manner::ForeignOrigin | Manner::CrossSite);
     match manner {
         Manner::Proper => wanted,
+        Manner::ForeignOrigin | Manner::CrossSite => 403,
         // There is no visit yet that a proof could be of.
-        _ if !needs_proof => if is_foreign { 403 } else { wanted },
+        _ if row.endpoint == "POST /login" => wanted,
         // Those who are not in are sent to the login page, whatever they sent.
         _ if matches!(who, Who::Nobody | Who::Stranger) => 303,
         _ => 403,

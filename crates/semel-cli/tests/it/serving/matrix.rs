@@ -109,7 +109,7 @@ fn ask(endpoint: &str, fresh: &Fresh) -> Ask {
         "POST /v1/complete" => settled(json!({ "outcome": { "json": 1 } })),
         "POST /v1/release" => settled(json!({ "reason": "why" })),
         "POST /v1/hold" => settled(json!({ "reason": "why" })),
-        "POST /v1/renew" => settled(json!({})),
+        "POST /v1/renew" | "POST /v1/resume" => settled(json!({})),
         "POST /v1/step" => settled(json!({ "name": "charged", "json": 1 })),
         "POST /v1/claim/batch" => json!({ "items": [key] }),
         "POST /v1/record_once/batch" => json!({ "items": [with(json!({ "outcome": { "json": 1 } }))] }),
@@ -119,6 +119,7 @@ fn ask(endpoint: &str, fresh: &Fresh) -> Ask {
         "POST /v1/records/{id}/release" => json!({ "reason": "why" }),
         "POST /v1/records/{id}/resolve" => json!({ "outcome": { "json": 1 } }),
         "GET /v1/record" | "GET /v1/records" => return Ask::get(&format!("{path}?{query}")),
+        "GET /v1/receipts" => return Ask::get(&format!("{path}?pipeline=billing")),
         _ if method == "GET" => return Ask::get(&path),
         _ => panic!("{endpoint} is new: say how it is asked, and add its row to the table"),
     };

@@ -43,6 +43,7 @@ pub(super) const API: &[Row] = &[
     row("POST /v1/release",                [401, 401, 200, 403, 403],     [401, 401, 403, 403, 403]),
     row("POST /v1/hold",                   [401, 401, 200, 403, 403],     [401, 401, 403, 403, 403]),
     row("POST /v1/renew",                  [401, 401, 200, 403, 403],     [401, 401, 403, 403, 403]),
+    row("POST /v1/resume",                 [401, 401, 200, 403, 403],     [401, 401, 403, 403, 403]),
     row("POST /v1/step",                   [401, 401, 200, 403, 403],     [401, 401, 403, 403, 403]),
     row("POST /v1/record_once",            [401, 401, 200, 403, 403],     [401, 401, 403, 403, 403]),
     // The items of a batch are refused one by one; whether they were is looked at by what became of the record.
