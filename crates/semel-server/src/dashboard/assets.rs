@@ -28,8 +28,8 @@ pub(super) static ICON: LazyLock<Asset> =
 
 impl Asset {
     fn new(name: &str, extension: &str, media_type: &'static str, text: &'static str) -> Self {
-        let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(Sha256::digest(text.as_bytes()));
-        let digest = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+        let digest = <[u8; 32]>::from(Sha256::digest(text.as_bytes()));
+        let digest = digest.iter().take(8).fold(0_u64, |digest, byte| digest << 8 | u64::from(*byte));
         Self { path: format!("/assets/{name}.{digest:016x}.{extension}"), media_type, text }
     }
 

@@ -48,3 +48,23 @@ async fn what_is_past_its_time_is_not_shown() {
     let all = Scan { filter: Filter::default(), after: None, limit: 10 };
     assert!(world.semel.scan(all).await.unwrap().records.is_empty());
 }
+
+#[tokio::test]
+async fn a_page_that_finds_nothing_ends_early_and_a_walk_still_sees_everything() {
+    let world = World::new();
+    for name in 0..10_000_u32 {
+        let key = Key::new("charge", &name.to_string()).unwrap();
+        world.semel.record_once(Claim::new(&key), outcome("paid")).await.map(drop).unwrap();
+    }
+    let wanted = Filter { name: Some("4711".into()), ..Filter::default() };
+    let (mut pages, mut found, mut after) = (0, 0, None);
+    loop {
+        let page = world.semel.scan(Scan { filter: wanted.clone(), after, limit: 10 }).await.unwrap();
+        (pages, found, after) = (pages + 1, found + page.records.len(), page.next);
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, 1);
+    assert!((2..10).contains(&pages), "{pages} pages: each looks at a bounded number of records");
+}
