@@ -59,13 +59,13 @@ pub(super) async fn claim_batch(
     body: Json,
 ) -> Result<Answer, Problem> {
     asker.need(Need::Claim)?;
-    let asked: Vec<_> = {
+    let wanted: Vec<_> = {
         let items = body.read::<Batch<Claim<'_>>>()?.items()?;
         admit(&asker, Need::Claim, items.len())?;
         items.iter().map(|item| asked_at_once(item, &asker.0)).collect()
     };
-    let decided = each(asked.into_iter().map(async |asked| {
-        let Asked { claim, content, .. } = asked?;
+    let decided = each(wanted.into_iter().map(async |wanted| {
+        let Asked { claim, content, .. } = wanted?;
         let decision = served.semel.claim(claim).await?;
         let granting = granting(&served, &decision);
         Ok((decision, granting, content))
@@ -78,9 +78,9 @@ pub(super) async fn claim_batch(
 }
 
 fn asked_at_once(item: &Claim<'_>, caller: &Caller) -> Result<Asked, Problem> {
-    let asked = item.asked(caller)?;
-    if asked.wait.is_zero() {
-        return Ok(asked);
+    let wanted = item.asked(caller)?;
+    if wanted.wait.is_zero() {
+        return Ok(wanted);
     }
     // Whoever was told to run would hear of it only when the slowest has been waited for.
     Err(Problem::invalid("wait_ms is not for a batch; claim that key by itself"))
@@ -115,17 +115,17 @@ pub(super) async fn record_once_batch(
     body: Json,
 ) -> Result<Answer, Problem> {
     asker.need(Need::Claim)?;
-    let asked: Vec<_> = {
+    let wanted: Vec<_> = {
         let items = body.read::<Batch<RecordOnce<'_>>>()?.items()?;
         admit(&asker, Need::Claim, items.len())?;
-        let asked = |item: RecordOnce<'_>| {
+        let wanted = |item: RecordOnce<'_>| {
             let (claim, outcome) = item.split();
             Ok::<_, Problem>((claim.asked(&asker.0)?, outcome.outcome()?))
         };
-        items.into_iter().map(asked).collect()
+        items.into_iter().map(wanted).collect()
     };
-    let decided = each(asked.into_iter().map(async |asked| {
-        let (Asked { claim, content, .. }, outcome) = asked?;
+    let decided = each(wanted.into_iter().map(async |wanted| {
+        let (Asked { claim, content, .. }, outcome) = wanted?;
         let once = served.semel.record_once(claim, outcome).await?;
         tell_once(&served, &once);
         Ok((once, content))

@@ -97,7 +97,7 @@ mod tests {
             permit_id: PermitId::new(number),
             attempt: 1,
             fence: Version::new(7),
-            lease: Duration::from_secs(60),
+            lease: Duration::from_mins(1),
         })
     }
 

@@ -92,8 +92,8 @@ pub(super) async fn release(
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Act, 1)?;
-    let asked = body.read::<ReleaseRecord<'_>>()?;
-    let (reason, version) = (bounded("reason", &asked.reason)?.to_owned(), asked.version);
+    let wanted = body.read::<ReleaseRecord<'_>>()?;
+    let (reason, version) = (bounded("reason", &wanted.reason)?.to_owned(), wanted.version);
     let (record, _) = found(&served, &asker.0, id(&digits).map_err(Problem::invalid)?).await?;
     to_the_end(async move { operate::release(&served, &asker.0, &record, &reason, version).await }).await
 }
@@ -110,15 +110,15 @@ pub(super) async fn resolve(
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Act, 1)?;
-    let asked = body.read::<ResolveRecord<'_>>()?;
-    let resolution = match (&asked.outcome, &asked.release) {
+    let wanted = body.read::<ResolveRecord<'_>>()?;
+    let resolution = match (&wanted.outcome, &wanted.release) {
         (Some(outcome), None) => Resolution::Done(outcome.outcome()?),
         (None, Some(release)) => Resolution::Release { reason: bounded("reason", &release.reason)?.into() },
         (None, None) | (Some(_), Some(_)) => {
             return Err(Problem::invalid("give either an outcome or a release, and not both"));
         }
     };
-    let version = asked.version;
+    let version = wanted.version;
     let (record, _) = found(&served, &asker.0, id(&digits).map_err(Problem::invalid)?).await?;
     to_the_end(async move { operate::resolve(&served, &asker.0, &record, resolution, version).await }).await
 }

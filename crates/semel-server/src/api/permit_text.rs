@@ -86,7 +86,7 @@ fn presented(text: &str) -> Option<Presented> {
     if !listed.0.is_empty() {
         return None;
     }
-    Some(Presented { permit_id, fence, attempt, lease, bytes })
+    Some(Presented { bytes, permit_id, fence, attempt, lease })
 }
 
 /// The parts of a key that are left to read.
@@ -148,9 +148,9 @@ mod tests {
         PermitParts {
             key: Key::scoped(&scope[..depth], &format!("charge{}", a % 7), &format!("order-{a}")).unwrap(),
             permit_id: PermitId::new(u128::from(a) << 64 | u128::from(b)),
-            attempt: u32::try_from(number % 1_000 + 1).unwrap(),
+            attempt: u32::try_from(number % 1_000).unwrap().saturating_add(1),
             fence: Version::new(a | 1),
-            lease: Duration::from_micros(b % 86_400_000_000 + 1),
+            lease: Duration::from_micros((b % 86_400_000_000).max(1)),
         }
     }
 

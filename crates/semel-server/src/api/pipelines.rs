@@ -119,8 +119,8 @@ pub(super) async fn receipts(
     query.end()?;
     let scope = of_pipeline(&asker.0, scope, &name)?;
     let pipeline = Pipeline::builder(&served.semel, &name).scope(&scope).build()?;
-    let asked = ReceiptsAfter { after: page.after, limit: page.limit };
-    let found = pipeline.receipts(&ReceiptFilter::default(), asked).await?;
+    let wanted = ReceiptsAfter { after: page.after, limit: page.limit };
+    let found = pipeline.receipts(&ReceiptFilter::default(), wanted).await?;
     let content = if asker.0.may(Need::Content) { Content::Base64 } else { Content::Hidden };
     let receipts = found
         .events

@@ -128,8 +128,9 @@ impl Code {
             Self::Misdirected => {
                 "Nothing happened. Ask under a name that the server has: without tokens, one of its own machine."
             }
-            Self::QuotaExceeded => "Nothing happened. Ask again after the seconds in `Retry-After`.",
-            Self::Unavailable => "Nothing happened. Ask again after the seconds in `Retry-After`.",
+            Self::QuotaExceeded | Self::Unavailable => {
+                "Nothing happened. Ask again after the seconds in `Retry-After`."
+            }
             Self::Unknown => {
                 "A reply of the store was lost, and it may have taken. Ask again with the same `permit_id`, or under the same permit."
             }

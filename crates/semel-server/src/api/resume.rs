@@ -20,16 +20,16 @@ use crate::served::Served;
 /// Renews it, so that its new holder knows how long it is good, and tells what the claim was told: attempt, fence, and the
 /// steps that are finished by now.
 #[utoipa::path(post, path = "/v1/resume", tag = "work", operation_id = "resume", request_body = Resume,
-    responses((status = 200, description = "The decision.", body = Resumed), Refused))]
+    responses((status = 200, description = "The decision.", body = Resumed, example = json!({"decision": "lost"})), Refused))]
 pub(super) async fn resume(
     State(served): State<Arc<Served>>,
     asker: Asker,
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
-    let asked = body.read::<Resume<'_>>()?;
-    let content = OutcomeAs::content(asked.outcome_as, &asker.0);
-    let permit = permit(&served, &asker.0, &asked.permit)?;
+    let wanted = body.read::<Resume<'_>>()?;
+    let content = OutcomeAs::content(wanted.outcome_as, &asker.0);
+    let permit = permit(&served, &asker.0, &wanted.permit)?;
     match permit.renew().await {
         Ok(()) => {
             let granting = handed_out(&served, &permit);

@@ -43,20 +43,24 @@ pub(super) async fn complete_batch(
     asker: Asker,
     body: Json,
 ) -> Result<Answer, Problem> {
-    let asked = batch(&asker, &body, |item: &Complete<'_>| to_complete(&served, &asker.0, item))?;
-    let answers = each(asked.into_iter().map(async |asked| {
-        let (permit, outcome) = asked?;
+    let wanted = batch(&asker, &body, |item: &Complete<'_>| to_complete(&served, &asker.0, item))?;
+    let answers = each(wanted.into_iter().map(async |wanted| {
+        let (permit, outcome) = wanted?;
         completed(&served, permit, outcome).await
     }));
     Answer::of(&Answers::of(answers.await.into_iter()))
 }
 
-fn to_complete(served: &Served, caller: &Caller, asked: &Complete<'_>) -> Result<(Permit, Outcome), Problem> {
-    let outcome = match &asked.outcome {
+fn to_complete(
+    served: &Served,
+    caller: &Caller,
+    wanted: &Complete<'_>,
+) -> Result<(Permit, Outcome), Problem> {
+    let outcome = match &wanted.outcome {
         Some(outcome) => outcome.outcome()?,
         None => Outcome::success([]),
     };
-    Ok((permit(served, caller, &asked.permit)?, outcome))
+    Ok((permit(served, caller, &wanted.permit)?, outcome))
 }
 
 async fn completed(served: &Served, permit: Permit, outcome: Outcome) -> Result<Completed, Problem> {
@@ -82,9 +86,9 @@ pub(super) async fn release(
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
-    let asked = body.read::<Release<'_>>()?;
-    let permit = permit(&served, &asker.0, &asked.permit)?;
-    Answer::of(&released(&served, permit, asked.reason()?).await?)
+    let wanted = body.read::<Release<'_>>()?;
+    let permit = permit(&served, &asker.0, &wanted.permit)?;
+    Answer::of(&released(&served, permit, wanted.reason()?).await?)
 }
 
 /// Give up to 1,000 runs back in one request
@@ -96,11 +100,11 @@ pub(super) async fn release_batch(
     asker: Asker,
     body: Json,
 ) -> Result<Answer, Problem> {
-    let asked = batch(&asker, &body, |item: &Release<'_>| {
+    let wanted = batch(&asker, &body, |item: &Release<'_>| {
         Ok((permit(&served, &asker.0, &item.permit)?, Box::<str>::from(item.reason()?)))
     })?;
-    let answers = each(asked.into_iter().map(async |asked| {
-        let (permit, reason) = asked?;
+    let answers = each(wanted.into_iter().map(async |wanted| {
+        let (permit, reason) = wanted?;
         released(&served, permit, &reason).await
     }));
     Answer::of(&Answers::of(answers.await.into_iter()))
@@ -128,9 +132,9 @@ pub(super) async fn hold(
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
-    let asked = body.read::<Hold<'_>>()?;
-    let permit = permit(&served, &asker.0, &asked.permit)?;
-    Answer::of(&match permit.hold(asked.reason()?).await? {
+    let wanted = body.read::<Hold<'_>>()?;
+    let permit = permit(&served, &asker.0, &wanted.permit)?;
+    Answer::of(&match permit.hold(wanted.reason()?).await? {
         HoldAnswer::Held => {
             over(&served, &permit, "held");
             Held::Held
@@ -166,8 +170,8 @@ pub(super) async fn renew_batch(
     asker: Asker,
     body: Json,
 ) -> Result<Answer, Problem> {
-    let asked = batch(&asker, &body, |item: &Renew<'_>| permit(&served, &asker.0, &item.permit))?;
-    let answers = each(asked.into_iter().map(async |permit| renewed(&served, permit?).await));
+    let wanted = batch(&asker, &body, |item: &Renew<'_>| permit(&served, &asker.0, &item.permit))?;
+    let answers = each(wanted.into_iter().map(async |permit| renewed(&served, permit?).await));
     Answer::of(&Answers::of(answers.await.into_iter()))
 }
 
@@ -195,9 +199,9 @@ pub(super) async fn step(
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
-    let asked = body.read::<Step<'_>>()?;
-    let (name, value) = (asked.name()?, asked.value()?);
-    let permit = permit(&served, &asker.0, &asked.permit)?;
+    let wanted = body.read::<Step<'_>>()?;
+    let (name, value) = (wanted.name()?, wanted.value()?);
+    let permit = permit(&served, &asker.0, &wanted.permit)?;
     Answer::of(&match permit.put_step(name, value).await {
         Ok(()) => {
             served.api.granted.keep(permit);
@@ -215,12 +219,12 @@ pub(super) async fn step(
 fn batch<'a, T: serde::Deserialize<'a>, A>(
     asker: &Asker,
     body: &'a Json,
-    asked: impl Fn(&T) -> Result<A, Problem>,
+    wanted: impl Fn(&T) -> Result<A, Problem>,
 ) -> Result<Vec<Result<A, Problem>>, Problem> {
     asker.need(Need::Claim)?;
     let items = body.read::<Batch<T>>()?.items()?;
     admit(asker, Need::Claim, items.len())?;
-    Ok(items.iter().map(asked).collect())
+    Ok(items.iter().map(wanted).collect())
 }
 
 /// The permit that this text stands for: the one that was granted here, or one that is rebuilt from the text.

@@ -58,9 +58,8 @@ async fn over(
     let (result, word) = match &settled {
         Ok(Settled::Released) => (Noted::Done, Some("released")),
         Ok(Settled::Resolved) => (Noted::Done, Some("resolved")),
-        Ok(Settled::NotHeld | Settled::Changed) => (Noted::Refused, None),
         Err(error) if error.kind() == ErrorKind::Unknown => (Noted::Unknown, None),
-        Err(_) => (Noted::Refused, None),
+        Ok(Settled::NotHeld | Settled::Changed) | Err(_) => (Noted::Refused, None),
     };
     if let Some(decision) = word {
         served.semel.wake(&record.key.id());

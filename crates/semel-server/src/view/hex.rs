@@ -7,8 +7,10 @@ pub(crate) struct Hex<const N: usize>([[u8; 2]; N]);
 
 impl<const N: usize> Hex<N> {
     pub(crate) fn of(bytes: &[u8; N]) -> Self {
-        let digit =
-            |value: u8| if value < 10 { b'0'.wrapping_add(value) } else { b'a'.wrapping_add(value - 10) };
+        let digit = |value: u8| match value {
+            0..10 => b'0'.wrapping_add(value),
+            _ => b'a'.wrapping_add(value).wrapping_sub(10),
+        };
         Self(bytes.map(|byte| [digit(byte >> 4), digit(byte & 15)]))
     }
 
@@ -41,7 +43,7 @@ mod tests {
 
     #[test]
     fn digits_are_read_back_as_they_were_written() {
-        let bytes: [u8; 32] = std::array::from_fn(|at| u8::try_from(at * 8).unwrap());
+        let bytes: [u8; 32] = std::array::from_fn(|at| u8::try_from(at).unwrap().wrapping_mul(9));
         assert_eq!(read::<32>(Hex::of(&bytes).as_str()), Some(bytes));
         assert_eq!(Hex::of(&[0x0f, 0xa0]).as_str(), "0fa0");
         assert_eq!(read::<2>("0FA0"), Some([0x0f, 0xa0]), "in capitals, too");

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use super::hex::Hex;
-use crate::moment;
+use crate::moment::{Rfc3339, rfc3339};
 
 /// What identifies a record: a digest of its key, in 64 hex digits.
 #[derive(Clone, Copy, Debug, ToSchema)]
@@ -29,7 +29,10 @@ pub struct Moment(pub Timestamp);
 
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&moment::rfc3339(self.0))
+        match Rfc3339::of(self.0) {
+            Some(text) => serializer.serialize_str(text.as_str()),
+            None => serializer.serialize_str(&rfc3339(self.0)),
+        }
     }
 }
 

@@ -98,8 +98,8 @@ async fn a_released_run_is_run_again_and_a_held_one_by_nobody() {
     assert_eq!((&run["decision"], &run["attempt"]), (&json!("run"), &json!(2)));
     let hold = json!({"permit": run["permit"], "reason": "nobody knows"});
     assert_eq!(server.decide("/v1/hold", &hold).await, json!({"decision": "held"}));
-    let held = server.decide("/v1/claim", &claim("a")).await;
-    assert_eq!((&held["decision"], &held["reason"]), (&json!("held"), &json!("nobody knows")));
+    let refused = server.decide("/v1/claim", &claim("a")).await;
+    assert_eq!((&refused["decision"], &refused["reason"]), (&json!("held"), &json!("nobody knows")));
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
             members.values().for_each(|member| references(member, found));
         }
         Value::Array(items) => items.iter().for_each(|item| references(item, found)),
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

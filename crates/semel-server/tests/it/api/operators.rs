@@ -86,9 +86,9 @@ async fn every_action_is_written_down_before_it_is_done_and_after() {
     let file = folder.path().join("audit.jsonl");
     let store = memory().await;
     let semel = Semel::builder_shared(store.store()).build().expect("is fine");
-    let mut served = Served::new(semel, store, "memory:".to_owned(), Tokens::none());
-    served.audit = Audit::to_file(&file).expect("opens");
-    let server = Server::serve(served).await;
+    let mut noted = Served::new(semel, store, "memory:".to_owned(), Tokens::none());
+    noted.audit = Audit::to_file(&file).expect("opens");
+    let server = Server::serve(noted).await;
     let record = held(&server, "a").await;
     server.decide(&path(&record, "resolve"), &json!({"outcome": {"json": 1}})).await;
     server

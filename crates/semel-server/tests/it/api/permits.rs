@@ -32,6 +32,24 @@ async fn a_permit_is_good_on_every_server_of_its_store() {
 }
 
 #[tokio::test]
+async fn whoever_is_handed_a_permit_is_told_what_its_claim_was_told_and_what_is_finished_by_now() {
+    let store = memory().await;
+    let (one, other) =
+        (Server::on(store.clone(), Tokens::none()).await, Server::on(store, Tokens::none()).await);
+    let run = one.decide("/v1/claim", &claim("a")).await;
+    let permit = json!({"permit": run["permit"]});
+    assert_eq!(one.decide("/v1/resume", &permit).await, run, "nothing happened in between");
+    let step = with(permit.clone(), json!({"name": "charge", "json": "ch_1"}));
+    one.decide("/v1/step", &step).await;
+    let finished = with(run.clone(), json!({"steps": [{"name": "charge", "json": "ch_1"}]}));
+    assert_eq!(other.decide("/v1/resume", &permit).await, finished);
+    let bytes = other.decide("/v1/resume", &with(permit.clone(), json!({"outcome_as": "base64"}))).await;
+    assert_eq!(bytes["steps"], json!([{"name": "charge", "base64": "ImNoXzEi"}]));
+    one.decide("/v1/release", &permit).await;
+    assert_eq!(other.decide("/v1/resume", &permit).await, json!({"decision": "lost"}));
+}
+
+#[tokio::test]
 async fn a_permit_of_a_store_that_knows_nothing_of_it_is_lost() {
     let (one, other) = (Server::start().await, Server::start().await);
     let run = one.decide("/v1/claim", &claim("a")).await;
@@ -47,7 +65,7 @@ async fn what_is_no_permit_is_refused_and_settles_nothing() {
     let text = run["permit"].as_str().unwrap();
     let upside_down: String = text.chars().rev().collect();
     for wrong in ["", "p1.", "p2.AAAA", &text[..text.len() - 1], &format!("{text}A"), &upside_down] {
-        for path in ["/v1/complete", "/v1/release", "/v1/renew"] {
+        for path in ["/v1/complete", "/v1/release", "/v1/renew", "/v1/resume"] {
             let answered = server.post(path, json!({"permit": wrong}).to_string()).await;
             assert_eq!(answered.problem(), (400, "invalid_request".to_owned()), "{wrong}");
         }

@@ -64,10 +64,8 @@ async fn names(server: &Server, path: &str) -> Vec<String> {
         let page = server.look(&format!("{path}{after}")).await;
         let records = page["records"].as_array().unwrap().clone();
         names.extend(records.iter().map(|record| record["name"].as_str().unwrap().to_owned()));
-        match &page["next"] {
-            Value::String(next) => after = format!("&after={next}"),
-            _ => break,
-        }
+        let Value::String(next) = &page["next"] else { break };
+        after = format!("&after={next}");
     }
     names.sort();
     names

@@ -68,6 +68,7 @@ async fn nobody_sees_or_touches_what_is_outside_their_scope() {
         ("/v1/complete", permit.clone()),
         ("/v1/release", permit.clone()),
         ("/v1/renew", permit.clone()),
+        ("/v1/resume", permit.clone()),
     ] {
         assert_eq!(other.post(path, body).await.problem(), (403, "forbidden".to_owned()), "{path}");
     }

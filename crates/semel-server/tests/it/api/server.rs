@@ -1,5 +1,6 @@
 //! A server on a free port, and what its callers ask.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -66,7 +67,8 @@ pub(crate) fn tokens(scopes: &[&str]) -> Tokens {
         for role in ["work", "read", "operate"] {
             let digest = TokenDigest::of(&format!("semel_{role}_{scope}"));
             let limit = if scope.is_empty() { String::new() } else { format!("scope = [\"{scope}\"]\n") };
-            text += &format!(
+            let _ = write!(
+                text,
                 "[[token]]\nname = \"{role}-{scope}\"\ndigest = \"{digest}\"\nrole = \"{role}\"\n{limit}"
             );
         }
