@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use bytes::Bytes;
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -47,10 +47,14 @@ impl HttpClient for Client {
         'a: 'f,
         Self: 'f,
     {
-        let sent = self.runtime.spawn(timeout(SEND_TIMEOUT, send(request)));
+        // Timers and sockets are the runtime's: nothing of it is made on this thread.
+        let sent = self.runtime.spawn(async { timeout(SEND_TIMEOUT, send(request)).await });
         Box::pin(async move {
-            let answered = sent.await?.map_err(|_| "the collector did not answer in time")?;
-            Ok(answered?)
+            let answered = sent.await?.unwrap_or_else(|_| Err(anyhow!("it did not answer in time")));
+            answered.map_err(|error| {
+                tracing::warn!("semel: spans did not get to the collector: {error:#}");
+                error.into()
+            })
         })
     }
 }
@@ -67,14 +71,14 @@ async fn send(request: Request<Bytes>) -> Result<Response<Bytes>> {
     let answer = sender.send_request(Request::from_parts(head, Full::new(body)));
     // The connection lasts for this one request: nobody drives it after that.
     let (answer, body) = tokio::select! {
-        ended = connection => return Err(ended.err().map_or_else(|| anyhow::anyhow!("the collector hung up"), Into::into)),
+        ended = connection => return Err(ended.err().map_or_else(|| anyhow!("it hung up"), Into::into)),
         answer = async {
             let (head, body) = answer.await?.into_parts();
             let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-            anyhow::Ok((head, body.map_err(|error| anyhow::anyhow!("{error}"))?.to_bytes()))
+            anyhow::Ok((head, body.map_err(|error| anyhow!("{error}"))?.to_bytes()))
         } => answer?,
     };
-    ensure!(answer.status.is_success(), "the collector answered {}", answer.status);
+    ensure!(answer.status.is_success(), "it answered {}", answer.status);
     Ok(Response::from_parts(answer, body))
 }
 

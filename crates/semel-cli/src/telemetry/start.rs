@@ -35,6 +35,8 @@ impl Telemetry {
         let spans = provider.as_ref().map(|provider| {
             tracing_opentelemetry::layer()
                 .with_tracer(provider.tracer("semel"))
+                // A request's span gets its name when its route is known, which is after it was entered.
+                .with_context_activation(false)
                 .with_filter(Targets::new().with_target("semel", Level::INFO))
         });
         tracing_subscriber::registry()
