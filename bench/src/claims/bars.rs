@@ -23,6 +23,11 @@ pub(super) fn judge(samples: &Samples) -> Vec<Bar> {
         requests(file, 0.3),
         batches(Store::Memory),
         batches(Store::File),
-        Bar::at_least(format!("cycles per second, {}", durable.name()), 0.5, redis, "× Redis, SET NX, no durability"),
+        Bar::at_least(
+            format!("cycles per second, {}", durable.name()),
+            0.5,
+            redis,
+            "× Redis, SET NX, no durability",
+        ),
     ]
 }

@@ -26,7 +26,16 @@ pub(super) fn markdown(results: &Results) -> String {
         results.neighbours_share * 100.0
     );
     let heading = [
-        "", "cycles/s", "(min to max)", "requests/s", "p50 ms", "p99 ms", "server CPU µs a cycle", "client CPU µs a cycle", "requests/s × echo", "cycles/s × Redis",
+        "",
+        "cycles/s",
+        "(min to max)",
+        "requests/s",
+        "p50 ms",
+        "p99 ms",
+        "server CPU µs a cycle",
+        "client CPU µs a cycle",
+        "requests/s × echo",
+        "cycles/s × Redis",
     ]
     .map(str::to_owned);
     text + &table(&heading, results.lines.iter().map(cells)) + "\n## Bars\n\n" + &bars(&results.bars)

@@ -5,7 +5,8 @@ use super::results::{Line, Results};
 use crate::report::svg::{Bar, Group, Panel, draw};
 
 /// Told apart by lightness too, for those who do not see the hues.
-const COLOURS: [(&str, &str); 3] = [("semel", "#1d5fa8"), ("bare JSON echo", "#8b98a5"), ("Redis", "#d4a72c")];
+const COLOURS: [(&str, &str); 3] =
+    [("semel", "#1d5fa8"), ("bare JSON echo", "#8b98a5"), ("Redis", "#d4a72c")];
 
 /// The chart of a run.
 pub(super) fn chart(results: &Results) -> String {

@@ -55,8 +55,12 @@ fn numbers(text: &str) -> Result<[f64; 3]> {
         .collect();
     let (heading, values) = rows.first().zip(rows.last()).with_context(|| format!("no table: {text}"))?;
     let of = |name: &str| -> Result<f64> {
-        let at = heading.iter().position(|cell| cell == name).with_context(|| format!("no {name} in {text}"))?;
-        values.get(at).and_then(|value| value.parse().ok()).with_context(|| format!("{name} is no number: {text}"))
+        let at =
+            heading.iter().position(|cell| cell == name).with_context(|| format!("no {name} in {text}"))?;
+        values
+            .get(at)
+            .and_then(|value| value.parse().ok())
+            .with_context(|| format!("{name} is no number: {text}"))
     };
     Ok([of("rps")?, of("p50_latency_ms")?, of("p99_latency_ms")?])
 }

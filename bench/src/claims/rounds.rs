@@ -73,7 +73,8 @@ impl Samples {
 
     fn line(&self, entry: Entry) -> Line {
         let own = self.of(entry);
-        let of = |number: fn(&Window) -> f64| own.iter().map(|sample| number(&sample.window)).collect::<Vec<_>>();
+        let of =
+            |number: fn(&Window) -> f64| own.iter().map(|sample| number(&sample.window)).collect::<Vec<_>>();
         let cycles = Spread::of(&of(|window| window.cycles));
         Line {
             contestant: entry.name(),

@@ -32,8 +32,11 @@ fn measured(entry: Entry, router: Router) -> anyhow::Result<Window> {
 }
 
 fn answering(complete: &'static str) -> Router {
-    let run = r#"{"decision":"run","id":"00","permit":"p1.a","attempt":1,"fence":1,"lease_ms":60000,"steps":[]}"#;
-    Router::new().route("/v1/claim", post(async move || run)).route("/v1/complete", post(async move || complete))
+    let run =
+        r#"{"decision":"run","id":"00","permit":"p1.a","attempt":1,"fence":1,"lease_ms":60000,"steps":[]}"#;
+    Router::new()
+        .route("/v1/claim", post(async move || run))
+        .route("/v1/complete", post(async move || complete))
 }
 
 #[test]

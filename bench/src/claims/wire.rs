@@ -43,7 +43,9 @@ pub(super) fn first(entry: Entry, number: u64) -> Vec<u8> {
     match entry {
         Entry::Echo | Entry::Redis => post(echo::PATH, &claim(number)),
         Entry::Single(_) => post("/v1/claim", &claim(number)),
-        Entry::Batched(_) => post("/v1/claim/batch", &batch((0..width(entry)).map(|more| claim(number + more)))),
+        Entry::Batched(_) => {
+            post("/v1/claim/batch", &batch((0..width(entry)).map(|more| claim(number + more))))
+        }
     }
 }
 

@@ -93,7 +93,8 @@ async fn attack(server: &Server, count: usize, step: Step<'_>) -> Result<Waited>
         step();
     }
     late.sort_unstable();
-    let (latest, median) = (late.last().copied().unwrap_or_default(), late.get(count / 2).copied().unwrap_or_default());
+    let (latest, median) =
+        (late.last().copied().unwrap_or_default(), late.get(count / 2).copied().unwrap_or_default());
     ensure!(latest <= SOON, "the last of {count} was told {} ms after the completion", latest.as_millis());
     let (_, most) = server.memory()?;
     let most_allowed = before + BYTES_BESIDE_MAX + BYTES_EACH_MAX * count as u64;
@@ -115,7 +116,8 @@ async fn not_woken(address: SocketAddr, request: Vec<u8>) -> Result<Duration> {
 }
 
 fn wait_for(name: &str, span: &str) -> Vec<u8> {
-    format!("GET /v1/record?operation=charge&name={name}&wait={span} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").into_bytes()
+    format!("GET /v1/record?operation=charge&name={name}&wait={span} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        .into_bytes()
 }
 
 async fn claim(address: SocketAddr, name: &str) -> Result<String> {
@@ -123,7 +125,9 @@ async fn claim(address: SocketAddr, name: &str) -> Result<String> {
     let answer = Connection::open(address).await?.ask(&post("/v1/claim", &body)).await?;
     let told = text(&answer);
     let permit = told.split_once("\"permit\":\"").and_then(|(_, rest)| rest.split_once('"'));
-    permit.map(|(permit, _)| permit.to_owned()).with_context(|| format!("a claim got {} {told}", answer.status))
+    permit
+        .map(|(permit, _)| permit.to_owned())
+        .with_context(|| format!("a claim got {} {told}", answer.status))
 }
 
 /// Completes it, and says when the answer came.

@@ -31,10 +31,16 @@ fn metrics(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'));
     let is_metric = |word: &&str| {
         word.starts_with("semel_")
-            && ["_total", "_seconds", "_lag", "_in_flight", "_runs", "_connections"].iter().any(|end| word.ends_with(end))
+            && ["_total", "_seconds", "_lag", "_in_flight", "_runs", "_connections"]
+                .iter()
+                .any(|end| word.ends_with(end))
     };
     // A histogram is told as several series.
-    words.map(|word| word.strip_suffix("_bucket").unwrap_or(word)).filter(is_metric).map(str::to_owned).collect()
+    words
+        .map(|word| word.strip_suffix("_bucket").unwrap_or(word))
+        .filter(is_metric)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Those that the program writes, wherever it is written.
@@ -55,7 +61,8 @@ fn every_metric_in_the_documentation_is_one_that_the_program_writes() {
     let mut pages = Vec::new();
     files(&root().join("docs"), ".md", &mut pages);
     files(&root().join("docs"), ".yml", &mut pages);
-    let named: BTreeSet<_> = pages.iter().flat_map(|page| metrics(&fs::read_to_string(page).expect("is text"))).collect();
+    let named: BTreeSet<_> =
+        pages.iter().flat_map(|page| metrics(&fs::read_to_string(page).expect("is text"))).collect();
     let unknown: Vec<_> = named.difference(&written()).cloned().collect();
     assert!(unknown.is_empty(), "{unknown:?}");
     assert!(named.len() > 10, "{named:?}");
@@ -66,9 +73,13 @@ fn every_metric_in_the_documentation_is_one_that_the_program_writes() {
 #[test]
 fn every_alert_has_a_paragraph_and_every_paragraph_an_alert() {
     let (rules, page) = (read("docs/alerts.yml"), read("docs/operations.md"));
-    let alerts: BTreeSet<_> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
-    let paragraphs: BTreeSet<_> =
-        page.lines().filter_map(|line| line.strip_prefix("### ")).filter(|title| title.starts_with("Semel")).collect();
+    let alerts: BTreeSet<_> =
+        rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    let paragraphs: BTreeSet<_> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "))
+        .filter(|title| title.starts_with("Semel"))
+        .collect();
     assert_eq!(alerts, paragraphs);
 }
 
@@ -77,12 +88,20 @@ fn every_kind_of_error_and_every_code_has_a_line_that_says_what_to_do() {
     let (page, kinds) = (read("docs/operations.md"), read("crates/semel/src/error.rs"));
     let (_, kinds) = kinds.split_once("pub enum ErrorKind {").expect("there are kinds");
     let (kinds, _) = kinds.split_once("\n}").expect("they end");
-    let kinds: Vec<_> = kinds.lines().filter_map(|line| line.trim().strip_suffix(',')).filter(|word| word.chars().all(char::is_alphanumeric)).collect();
+    let kinds: Vec<_> = kinds
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix(','))
+        .filter(|word| word.chars().all(char::is_alphanumeric))
+        .collect();
     assert!(kinds.len() >= 7, "{kinds:?}");
     for kind in kinds {
         assert!(page.contains(&format!("| `{kind}` |")), "{kind}");
     }
     for code in Code::ALL {
-        assert!(page.contains(&format!("`{}` {}", code.as_str(), code.status().as_u16())), "{}", code.as_str());
+        assert!(
+            page.contains(&format!("`{}` {}", code.as_str(), code.status().as_u16())),
+            "{}",
+            code.as_str()
+        );
     }
 }

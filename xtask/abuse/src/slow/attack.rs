@@ -107,7 +107,12 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    pub(super) fn start(target: SocketAddr, path: &'static str, count: usize, from: impl Fn(usize) -> IpAddr) -> Self {
+    pub(super) fn start(
+        target: SocketAddr,
+        path: &'static str,
+        count: usize,
+        from: impl Fn(usize) -> IpAddr,
+    ) -> Self {
         let room = Arc::new(Semaphore::new(CONNECTING));
         let (opened, open) = watch::channel(0);
         let (stop, stopped) = watch::channel(false);
@@ -118,7 +123,8 @@ impl Crowd {
                 2 => Where::Body,
                 _ => Where::Stalled,
             };
-            let one = dawdle(target, from(n), path, place, Arc::clone(&room), opened.clone(), stopped.clone());
+            let one =
+                dawdle(target, from(n), path, place, Arc::clone(&room), opened.clone(), stopped.clone());
             running.spawn(async move { (place, one.await) });
         }
         Self { running, open, stop }
@@ -199,7 +205,8 @@ async fn one_peer(binary: &Path, bound: usize) -> Result<(usize, usize)> {
     let upstream = Upstream::counting(Duration::ZERO).await?;
     let rules = format!("[bounds]\nconnections_per_peer_max = {bound}\n{}", timeouts(bound * 2));
     let proxy = Proxy::start(binary, upstream.address, "memory:", &rules).await?;
-    let mut crowd = Crowd::start(proxy.address, CHARGES, bound * 2, |_| IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
+    let mut crowd =
+        Crowd::start(proxy.address, CHARGES, bound * 2, |_| IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
     crowd.opened(bound * 2, &|| ()).await?;
     served(proxy.address, 20).await?;
     // Those that were let in are closed later than all others: long after this.

@@ -20,7 +20,8 @@ const CLAIM: &str = "/v1/claim";
 pub fn slow_server(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
     limits::raise(count)?;
     let server = Server::start_with(binary, "memory:", &[], &config(count, ""))?;
-    let few = Server::start_with(binary, "memory:", &[], &config(FEW, &format!("connections_max = {FEW}\n")))?;
+    let few =
+        Server::start_with(binary, "memory:", &[], &config(FEW, &format!("connections_max = {FEW}\n")))?;
     race::runtime()?.block_on(async {
         let mut slowed = attack(&server, count, step).await?;
         slowed.caught = control(&few).await?;
@@ -47,8 +48,14 @@ async fn attack(server: &Server, count: usize, step: Step<'_>) -> Result<Slowed>
     ensure!(most <= memory_max, "{most} bytes of memory, and {memory_max} are allowed");
     let within = proxy_waits(count) * 2 + SLACK;
     let ends = crowd.ended(within).await?;
-    let mut slowed =
-        Slowed { slow: count, served: OTHERS, longest, memory: (before, most), memory_max, ..Slowed::default() };
+    let mut slowed = Slowed {
+        slow: count,
+        served: OTHERS,
+        longest,
+        memory: (before, most),
+        memory_max,
+        ..Slowed::default()
+    };
     slowed.closed_after =
         closed(&ends, within).with_context(|| format!("meanwhile {}", slowed.meanwhile()))?;
     Ok(slowed)

@@ -55,7 +55,8 @@ impl Browser {
         command.args(["-c", SCRIPT, "sh"]).arg(program()?).args(OPTIONS);
         command.arg(format!("--user-data-dir={}", profile.path().display()));
         command.env("HOME", profile.path()).current_dir(profile.path());
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cannot start `sh`")?;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cannot start `sh`")?;
         let to = child.stdin.take().context("there is no pipe to the browser")?;
         let from = child.stdout.take().context("there is no pipe from the browser")?;
         let browser = Self { wire: Wire::new(to, from), child, _profile: profile };

@@ -28,7 +28,8 @@ pub struct Page {
 
 impl Page {
     pub(super) fn open(wire: &Arc<Wire>, screen: Screen) -> Result<Self> {
-        let made = wire.call(None, "Target.createTarget", &json!({ "url": "about:blank", "newWindow": true }))?;
+        let made =
+            wire.call(None, "Target.createTarget", &json!({ "url": "about:blank", "newWindow": true }))?;
         let target = word(&made, "targetId")?;
         let attached =
             wire.call(None, "Target.attachToTarget", &json!({ "targetId": target, "flatten": true }))?;
@@ -72,8 +73,7 @@ impl Page {
 
     /// What an expression is in this page. Promises are waited for.
     pub fn eval(&self, expression: &str) -> Result<Value> {
-        let asked =
-            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true });
+        let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true });
         let mut told = self.call("Runtime.evaluate", &asked)?;
         if let Some(thrown) = told.get("exceptionDetails") {
             bail!("{expression}: {thrown}");
@@ -166,15 +166,22 @@ impl Page {
             _ => false,
         };
         let events = self.wire.take_events(&self.tab);
-        events.iter().filter(|event| complaint(event)).map(|event| format!("{}: {}", event.method, event.params)).collect()
+        events
+            .iter()
+            .filter(|event| complaint(event))
+            .map(|event| format!("{}: {}", event.method, event.params))
+            .collect()
     }
 
     /// A picture of the whole page, as PNG.
     pub fn picture(&self) -> Result<Vec<u8>> {
         let metrics = self.call("Page.getLayoutMetrics", &json!({}))?;
         let size = |name: &str| metrics.pointer(&format!("/cssContentSize/{name}")).and_then(Value::as_f64);
-        let (Some(width), Some(height)) = (size("width"), size("height")) else { bail!("the page has no size") };
-        let clip = json!({ "x": 0, "y": 0, "width": width, "height": height.min(PICTURE_HEIGHT_MAX), "scale": 1 });
+        let (Some(width), Some(height)) = (size("width"), size("height")) else {
+            bail!("the page has no size")
+        };
+        let clip =
+            json!({ "x": 0, "y": 0, "width": width, "height": height.min(PICTURE_HEIGHT_MAX), "scale": 1 });
         let asked = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
         let made = self.call("Page.captureScreenshot", &asked)?;
         STANDARD.decode(word(&made, "data")?).context("a picture is base64")

@@ -34,7 +34,8 @@ impl Dice {
     /// So many hex digits, of few different values or of any.
     pub(super) fn hex(&mut self, digits: usize) -> String {
         let few = self.percent(70);
-        let digit = |dice: &mut Self| char::from_digit(u32::try_from(dice.below(16)).unwrap_or(0), 16).unwrap_or('0');
+        let digit =
+            |dice: &mut Self| char::from_digit(u32::try_from(dice.below(16)).unwrap_or(0), 16).unwrap_or('0');
         if few {
             return digit(self).to_string().repeat(digits);
         }

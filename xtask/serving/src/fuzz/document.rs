@@ -51,7 +51,10 @@ impl Document {
         for (path, item) in paths {
             for method in METHODS {
                 if let Some(described) = item.get(method) {
-                    all.push(self.operation(method, path, described).with_context(|| format!("{method} {path}"))?);
+                    all.push(
+                        self.operation(method, path, described)
+                            .with_context(|| format!("{method} {path}"))?,
+                    );
                 }
             }
         }
@@ -62,7 +65,9 @@ impl Document {
         let answers = described.get("responses").and_then(Value::as_object).context("no responses")?;
         let by_media = |answer: &Value| {
             let content = self.resolved(answer).get("content").and_then(Value::as_object);
-            let schema = |(kind, media): (&String, &Value)| (kind.clone(), media.get("schema").cloned().unwrap_or(Value::Bool(true)));
+            let schema = |(kind, media): (&String, &Value)| {
+                (kind.clone(), media.get("schema").cloned().unwrap_or(Value::Bool(true)))
+            };
             content.map(|content| content.iter().map(schema).collect()).unwrap_or_default()
         };
         let parameters = described.get("parameters").and_then(Value::as_array);
@@ -93,7 +98,9 @@ impl Document {
         // Longer chains of references are circles.
         for _ in 0..16 {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else { break };
-            let Some(found) = reference.strip_prefix('#').and_then(|path| self.0.pointer(path)) else { break };
+            let Some(found) = reference.strip_prefix('#').and_then(|path| self.0.pointer(path)) else {
+                break;
+            };
             value = found;
         }
         value

@@ -35,7 +35,9 @@ pub(super) fn judge(document: &Document, operation: &Operation, ask: &Ask, answe
     ensure!(promised.is_empty() || promised.contains_key(kind), "{status} as {kind:?} is not documented");
     let is_json = kind.ends_with("json");
     match promised.get(kind).filter(|_| is_json) {
-        Some(schema) => check(document, schema, &answer.json()?).with_context(|| format!("the body of a {status}")),
+        Some(schema) => {
+            check(document, schema, &answer.json()?).with_context(|| format!("the body of a {status}"))
+        }
         None => Ok(()),
     }
 }
@@ -49,7 +51,13 @@ fn is_described(document: &Document, ask: &Ask, operation: &Operation) -> Result
 
 /// An error is told as problem+json, with all of its members.
 fn is_problem(answer: &Answer, method: &str) -> Result<()> {
-    ensure!(answer.media_type() == PROBLEM, "{} is told as {:?}: {}", answer.status, answer.media_type(), answer.text());
+    ensure!(
+        answer.media_type() == PROBLEM,
+        "{} is told as {:?}: {}",
+        answer.status,
+        answer.media_type(),
+        answer.text()
+    );
     if method == "HEAD" {
         return Ok(());
     }

@@ -41,7 +41,14 @@ pub(super) fn request(
 }
 
 fn media_type(dice: &mut Dice) -> String {
-    dice.word(&["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/json; charset=utf-8", "json", ""])
+    dice.word(&[
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "application/json; charset=utf-8",
+        "json",
+        "",
+    ])
 }
 
 /// With a token: mostly with one whose role is enough.
@@ -49,7 +56,9 @@ fn sign(ask: Ask, operation: &Operation, callers: &Callers<'_>, dice: &mut Dice)
     match dice.below(100) {
         0..4 => ask,
         4..8 => ask.by(callers.unknown),
-        8..10 => ask.with("Authorization", &dice.word(&["", "Bearer", "Bearer ", "Basic YTpi", "bearer x y", "é"])),
+        8..10 => {
+            ask.with("Authorization", &dice.word(&["", "Bearer", "Bearer ", "Basic YTpi", "bearer x y", "é"]))
+        }
         10..20 => match dice.pick(callers.known) {
             Some(token) => ask.by(token),
             None => ask,
@@ -97,11 +106,21 @@ fn target(operation: &Operation, maker: &mut Maker<'_>) -> String {
             path = path.replace(&format!("{{{}}}", parameter.name), &encoded(&clipped(&value)));
         } else if is_wanted(parameter, maker) {
             let value = maker.value(&parameter.name, &parameter.schema, 0);
-            query.extend(texts(&value).iter().map(|text| format!("{}={}", parameter.name, encoded(&clipped(text)))));
+            query.extend(
+                texts(&value).iter().map(|text| format!("{}={}", parameter.name, encoded(&clipped(text)))),
+            );
         }
     }
     if maker.manner == Manner::Careless && maker.dice.percent(10) {
-        query.push(maker.dice.word(&["unknown=1", "=", "&&", "scope", "%zz=%", "limit=-1", "limit=99999999999999999999"]));
+        query.push(maker.dice.word(&[
+            "unknown=1",
+            "=",
+            "&&",
+            "scope",
+            "%zz=%",
+            "limit=-1",
+            "limit=99999999999999999999",
+        ]));
     }
     if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
 }

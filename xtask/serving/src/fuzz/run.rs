@@ -96,7 +96,13 @@ fn now() -> Instant {
 /// A request, for people.
 fn told(ask: &Ask) -> String {
     let start = |text: &str, most: usize| text.chars().take(most).collect::<String>();
-    format!("{} {} {:?} {}", ask.method, start(&ask.target, 300), ask.fields, start(&String::from_utf8_lossy(&ask.body), 400))
+    format!(
+        "{} {} {:?} {}",
+        ask.method,
+        start(&ask.target, 300),
+        ask.fields,
+        start(&String::from_utf8_lossy(&ask.body), 400)
+    )
 }
 
 impl<'a> Run<'a> {
@@ -113,7 +119,11 @@ impl<'a> Run<'a> {
             reached: BTreeMap::new(),
             last: VecDeque::new(),
             is_over: false,
-            faults: document.dangling().into_iter().map(|name| (name.clone(), format!("{name} is nowhere in the document"))).collect(),
+            faults: document
+                .dangling()
+                .into_iter()
+                .map(|name| (name.clone(), format!("{name} is nowhere in the document")))
+                .collect(),
             seed,
         })
     }
@@ -134,7 +144,8 @@ impl<'a> Run<'a> {
                 // The server may be gone, and the ask before this one the reason.
                 self.is_over = error.chain().any(|cause| cause.to_string().contains("refused"));
                 let before: Vec<_> = self.last.iter().map(told).collect();
-                let what = format!("no answer: {}; before it:\n    {}", error.root_cause(), before.join("\n    "));
+                let what =
+                    format!("no answer: {}; before it:\n    {}", error.root_cause(), before.join("\n    "));
                 return self.fault(&operation, 0, &ask, &what);
             }
         };
@@ -156,24 +167,35 @@ impl<'a> Run<'a> {
 
     fn fault(&mut self, operation: &Operation, status: u16, ask: &Ask, what: &str) {
         // One of a kind is enough to mend it.
-        let kind: String = format!("{} {status} {}", operation.name(), what.chars().take(60).collect::<String>());
+        let kind: String =
+            format!("{} {status} {}", operation.name(), what.chars().take(60).collect::<String>());
         self.faults.entry(kind).or_insert_with(|| format!("{}: {what}\n    {}", operation.name(), told(ask)));
     }
 
     fn end(mut self, mut server: Server, tokens: &[Token]) -> Result<Fuzzed> {
         if !self.faults.is_empty() {
             let told: Vec<_> = self.faults.values().take(FAULTS_MAX).cloned().collect();
-            let said = if server.is_running() { String::new() } else { format!("\nthe server ended, and said:\n{}", server.lines().join("\n")) };
+            let said = if server.is_running() {
+                String::new()
+            } else {
+                format!("\nthe server ended, and said:\n{}", server.lines().join("\n"))
+            };
             bail!(
                 "{} kinds of faults in {} requests of seed {}:\n- {}{said}",
-                self.faults.len(), self.fuzzed.requests, self.seed, told.join("\n- ")
+                self.faults.len(),
+                self.fuzzed.requests,
+                self.seed,
+                told.join("\n- ")
             );
         }
         ensure!(server.is_running(), "the server is gone:\n{}", server.lines().join("\n"));
         let worker = tokens.first().context("there is a worker")?;
         let claim = json!({ "operation": "after", "name": format!("all-{}", self.seed) });
         let run = server.client().with_token(worker).call("/v1/claim", &claim)?;
-        ensure!(run.get("decision") == Some(&Value::from("run")), "afterwards a claim was answered with {run}");
+        ensure!(
+            run.get("decision") == Some(&Value::from("run")),
+            "afterwards a claim was answered with {run}"
+        );
         self.fuzzed.operations = (self.reached.len(), self.operations.len());
         self.fuzzed.caught = self.control()?;
         Ok(self.fuzzed)

@@ -31,7 +31,12 @@ impl Check<'_> {
         inner.choices(schema, value)?;
         is_of_type(schema, value)?;
         if let Some(allowed) = schema.get("enum").and_then(Value::as_array) {
-            ensure!(allowed.contains(value), "{} is none of {}", short(value), short(&allowed.clone().into()));
+            ensure!(
+                allowed.contains(value),
+                "{} is none of {}",
+                short(value),
+                short(&allowed.clone().into())
+            );
         }
         if let Some(only) = schema.get("const") {
             ensure!(only == value, "{} is not {only}", short(value));
@@ -51,7 +56,11 @@ impl Check<'_> {
             let tried: Vec<_> = choices.iter().map(|choice| self.value(choice, value)).collect();
             let fitting = tried.iter().filter(|tried| tried.is_ok()).count();
             if fitting == 0 {
-                let why: Vec<_> = tried.iter().filter_map(|tried| tried.as_ref().err()).map(|why| format!("{why:#}")).collect();
+                let why: Vec<_> = tried
+                    .iter()
+                    .filter_map(|tried| tried.as_ref().err())
+                    .map(|why| format!("{why:#}"))
+                    .collect();
                 bail!("{} fits no {word}: {}", short(value), why.join(" | "));
             }
             ensure!(fitting <= most, "{} fits {fitting} of {word}", short(value));
@@ -123,14 +132,26 @@ fn in_bounds(schema: &Value, value: &Value) -> Result<()> {
 /// The beginning of a value, for people.
 pub(super) fn short(value: &Value) -> String {
     let text = value.to_string();
-    if text.chars().count() <= 160 { text } else { format!("{}…", text.chars().take(160).collect::<String>()) }
+    if text.chars().count() <= 160 {
+        text
+    } else {
+        format!("{}…", text.chars().take(160).collect::<String>())
+    }
 }
 
 /// How many members an object schema describes, references and parts included.
-pub(super) fn properties<'a>(document: &'a Document, schema: &'a Value) -> Vec<(&'a String, &'a Value, bool)> {
+pub(super) fn properties<'a>(
+    document: &'a Document,
+    schema: &'a Value,
+) -> Vec<(&'a String, &'a Value, bool)> {
     let schema = document.resolved(schema);
-    let required: Vec<_> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<_> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let own = schema.get("properties").into_iter().flat_map(members);
     let own = own.map(|(name, member)| (name, member, required.contains(&name.as_str())));
     let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();

@@ -73,7 +73,9 @@ impl Maker<'_> {
         if let Some(words) = self.by_name(name) {
             return words;
         }
-        if let Some(choices) = ["oneOf", "anyOf"].iter().find_map(|word| schema.get(word)).and_then(Value::as_array) {
+        if let Some(choices) =
+            ["oneOf", "anyOf"].iter().find_map(|word| schema.get(word)).and_then(Value::as_array)
+        {
             let choice = self.dice.pick(choices).cloned().unwrap_or_default();
             let made = self.value("", &choice, depth + 1);
             return self.merged(made, &schema, depth);
@@ -161,8 +163,18 @@ impl Maker<'_> {
             return (least + self.dice.below(50) as u64).into();
         }
         let edges = [
-            json!(0), json!(1), json!(-1), json!(u32::MAX), json!(u64::from(u32::MAX) + 1), json!(i64::MAX),
-            json!(i64::MIN), json!(u64::MAX), json!(1.5), json!(1e300), json!(60_000), json!(60_001),
+            json!(0),
+            json!(1),
+            json!(-1),
+            json!(u32::MAX),
+            json!(u64::from(u32::MAX) + 1),
+            json!(i64::MAX),
+            json!(i64::MIN),
+            json!(u64::MAX),
+            json!(1.5),
+            json!(1e300),
+            json!(60_000),
+            json!(60_001),
         ];
         self.dice.pick(&edges).cloned().unwrap_or_default()
     }
@@ -170,7 +182,18 @@ impl Maker<'_> {
     fn text(&mut self) -> String {
         const PLAIN: [&str; 6] = ["charge", "order-1", "order-2", "payout", "x", "send invoice"];
         const EDGES: [&str; 12] = [
-            "", " ", "\u{0}", "a\nb", "\u{7f}", "\u{202e}rtl", "é\u{301}", "🦀", "%00", "../..", "null", "<script>",
+            "",
+            " ",
+            "\u{0}",
+            "a\nb",
+            "\u{7f}",
+            "\u{202e}rtl",
+            "é\u{301}",
+            "🦀",
+            "%00",
+            "../..",
+            "null",
+            "<script>",
         ];
         if self.manner == Manner::Careful {
             return self.dice.word(&PLAIN);
@@ -195,11 +218,30 @@ impl Maker<'_> {
             "permit_id" => self.dice.hex(32),
             "id" | "after" if self.dice.percent(85) => self.dice.pick(&self.known.ids)?.clone(),
             "fingerprint" | "id" | "after" => self.dice.hex(64),
-            "version" if !self.known.versions.is_empty() => return self.dice.pick(&self.known.versions).cloned(),
+            "version" if !self.known.versions.is_empty() => {
+                return self.dice.pick(&self.known.versions).cloned();
+            }
             // Nothing that makes a request wait for long: there are thousands of them.
-            "wait" => self.dice.word(&["0s", "5ms", "20ms", "61s", "1", "-1s", "", "1e9s", "999999999999999999999s"]),
-            "wait_ms" => return self.dice.pick(&[json!(0), json!(5), json!(20), json!(60_001), json!(-1), json!("5")]).cloned(),
-            "lease_ms" if self.manner == Manner::Careful => return self.dice.pick(&[json!(20), json!(1_000), json!(60_000)]).cloned(),
+            "wait" => self.dice.word(&[
+                "0s",
+                "5ms",
+                "20ms",
+                "61s",
+                "1",
+                "-1s",
+                "",
+                "1e9s",
+                "999999999999999999999s",
+            ]),
+            "wait_ms" => {
+                return self
+                    .dice
+                    .pick(&[json!(0), json!(5), json!(20), json!(60_001), json!(-1), json!("5")])
+                    .cloned();
+            }
+            "lease_ms" if self.manner == Manner::Careful => {
+                return self.dice.pick(&[json!(20), json!(1_000), json!(60_000)]).cloned();
+            }
             "retention_ms" if self.manner == Manner::Careful => return Some(json!(60_000)),
             "older_than" => self.dice.word(&["0s", "1ms", "10m", "1d", "x", "-1s"]),
             "name" => format!("order-{}", self.dice.below(40)),

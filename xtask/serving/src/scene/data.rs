@@ -32,9 +32,16 @@ pub fn fill(client: &mut Client, done: usize) -> Result<Scene> {
         scene.done.push(first.with_context(|| format!("a batch was answered with {told}"))?.to_owned());
     }
     for number in 0..8 {
-        scene.running.push(word(&claimed(client, "send-invoice", &format!("inv-{}", 2_210 + number), number)?, "id")?);
+        scene
+            .running
+            .push(word(&claimed(client, "send-invoice", &format!("inv-{}", 2_210 + number), number)?, "id")?);
     }
-    let reasons = ["the provider did not answer within 30 s", "lapsed", "attempts", "two payouts on one day: ask finance"];
+    let reasons = [
+        "the provider did not answer within 30 s",
+        "lapsed",
+        "attempts",
+        "two payouts on one day: ask finance",
+    ];
     for (number, reason) in reasons.iter().enumerate() {
         let run = claimed(client, "payout", &format!("2026-11-{:02}", 10 + number), number)?;
         client.call("/v1/hold", &json!({ "permit": word(&run, "permit")?, "reason": reason }))?;
@@ -42,7 +49,10 @@ pub fn fill(client: &mut Client, done: usize) -> Result<Scene> {
     }
     for number in 0..3 {
         let run = claimed(client, "webhook", &format!("evt_{}", 90_000 + number), number)?;
-        client.call("/v1/release", &json!({ "permit": word(&run, "permit")?, "reason": "502 from the receiver" }))?;
+        client.call(
+            "/v1/release",
+            &json!({ "permit": word(&run, "permit")?, "reason": "502 from the receiver" }),
+        )?;
     }
     Ok(scene)
 }
@@ -51,7 +61,10 @@ pub fn fill(client: &mut Client, done: usize) -> Result<Scene> {
 pub(super) fn bustle(client: &mut Client, round: usize) -> Result<()> {
     for number in 0..6 + round % 5 {
         let run = claimed(client, "charge", &format!("live-{round}-{number}"), number)?;
-        client.call("/v1/complete", &json!({ "permit": word(&run, "permit")?, "outcome": { "json": { "status": "succeeded" } } }))?;
+        client.call(
+            "/v1/complete",
+            &json!({ "permit": word(&run, "permit")?, "outcome": { "json": { "status": "succeeded" } } }),
+        )?;
     }
     let again = (0..3).map(|number| claim("charge", &format!("live-{round}-{number}"), number));
     client.call("/v1/claim/batch", &json!({ "items": again.collect::<Vec<_>>() }))?;

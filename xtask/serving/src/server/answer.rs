@@ -23,7 +23,10 @@ pub struct Answer {
 impl Answer {
     /// The first field of this name.
     pub fn field(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.fields
+            .iter()
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// The body, as text.
@@ -33,7 +36,8 @@ impl Answer {
 
     /// The body, as JSON.
     pub fn json(&self) -> Result<Value> {
-        serde_json::from_slice(&self.body).with_context(|| format!("{} with no JSON: {}", self.status, self.text()))
+        serde_json::from_slice(&self.body)
+            .with_context(|| format!("{} with no JSON: {}", self.status, self.text()))
     }
 
     /// The kind of body, without parameters.

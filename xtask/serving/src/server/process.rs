@@ -60,7 +60,8 @@ impl Server {
         gather(child.stdout.take(), &said);
         gather(child.stderr.take(), &said);
         // Made before it listens: whatever goes wrong, it is killed when dropped.
-        let mut server = Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), child, said, _folder: folder };
+        let mut server =
+            Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), child, said, _folder: folder };
         server.address = server.listening()?;
         server.ready()?;
         Ok(server)

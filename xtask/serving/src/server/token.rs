@@ -65,7 +65,10 @@ impl Token {
         let scope = if self.scope.is_empty() {
             String::new()
         } else {
-            format!("scope = [{}]\n", self.scope.iter().map(|part| format!("{part:?}")).collect::<Vec<_>>().join(", "))
+            format!(
+                "scope = [{}]\n",
+                self.scope.iter().map(|part| format!("{part:?}")).collect::<Vec<_>>().join(", ")
+            )
         };
         format!(
             "[[token]]\nname = {:?}\ndigest = \"sha256:{digest}\"\nrole = \"{}\"\n{scope}\n",

@@ -2,8 +2,21 @@
 
 /// All of them. None has control characters, which no key may have.
 pub(super) fn strings() -> Vec<String> {
-    let long = ["<b>".repeat(160), "&".repeat(500), "\"'<>".repeat(120), format!("{}<script>semelCanary()</script>", "a".repeat(400))];
-    SCRIPTS.iter().chain(&HANDLERS).chain(&BREAKOUTS).chain(&ADDRESSES).chain(&TRICKS).map(|&text| text.to_owned()).chain(long).collect()
+    let long = [
+        "<b>".repeat(160),
+        "&".repeat(500),
+        "\"'<>".repeat(120),
+        format!("{}<script>semelCanary()</script>", "a".repeat(400)),
+    ];
+    SCRIPTS
+        .iter()
+        .chain(&HANDLERS)
+        .chain(&BREAKOUTS)
+        .chain(&ADDRESSES)
+        .chain(&TRICKS)
+        .map(|&text| text.to_owned())
+        .chain(long)
+        .collect()
 }
 
 const SCRIPTS: [&str; 18] = [
@@ -110,7 +123,7 @@ const TRICKS: [&str; 22] = [
     "\u{202e}<script>semelCanary()</script>",
     "\u{2066}>\"'<img src=x onerror=semelCanary()>\u{2069}",
     "a\u{200b}\u{feff}<svg onload=semelCanary()>",
-    "\u{2028}semelCanary()\u{2029}x",
+    "x\u{2028}semelCanary()\u{2029}x",
     "<style>*{background:url(javascript:semelCanary())}</style>",
     "<style>@import '//evil.test/x.css';</style>",
     "x;background-image:url(//evil.test/x)",
@@ -120,7 +133,11 @@ const TRICKS: [&str; 22] = [
 #[test]
 fn there_are_a_hundred_strings_and_no_two_are_alike() {
     let mut strings = strings();
-    assert!(strings.iter().all(|text| text.len() <= 512 && text.trim() == text && !text.contains(char::is_control)));
+    assert!(
+        strings
+            .iter()
+            .all(|text| text.len() <= 512 && text.trim() == text && !text.contains(char::is_control))
+    );
     assert_eq!(strings.len(), 100);
     strings.sort();
     strings.dedup();

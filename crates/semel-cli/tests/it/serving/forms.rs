@@ -48,7 +48,11 @@ fn form(world: &World, endpoint: &str, fresh: &Fresh, who: Who, manner: Manner) 
     match endpoint {
         "POST /keys/{id}/release" => values.extend([("version", version.as_str()), ("reason", "why")]),
         "POST /keys/{id}/resolve" => values.extend([
-            ("version", version.as_str()), ("how", "done"), ("kind", "success"), ("outcome", "{}"), ("reason", "why"),
+            ("version", version.as_str()),
+            ("how", "done"),
+            ("kind", "success"),
+            ("outcome", "{}"),
+            ("reason", "why"),
         ]),
         "POST /logout" => {}
         "POST /login" => values.push(("token", session.as_str())),
@@ -75,7 +79,13 @@ fn signed(ask: Ask, endpoint: &str, session: &str) -> Ask {
 }
 
 /// What one cell of the table got that it must not.
-fn fault(world: &World, row: &Row, (place, who): (Place, Who), manner: Manner, wanted: u16) -> Option<String> {
+fn fault(
+    world: &World,
+    row: &Row,
+    (place, who): (Place, Who),
+    manner: Manner,
+    wanted: u16,
+) -> Option<String> {
     let fresh = world.fresh(place, row.endpoint);
     let before = world.stored(&fresh);
     let ask = match row.endpoint.strip_prefix("GET ") {
@@ -102,12 +112,20 @@ fn fault(world: &World, row: &Row, (place, who): (Place, Who), manner: Manner, w
 
 fn faults(world: &World) -> Vec<String> {
     let mut found = Vec::new();
-    for (rows, manners) in [(PAGES, vec![Manner::Proper]), (FORMS, [vec![Manner::Proper], IMPROPER.to_vec()].concat())] {
+    for (rows, manners) in
+        [(PAGES, vec![Manner::Proper]), (FORMS, [vec![Manner::Proper], IMPROPER.to_vec()].concat())]
+    {
         for row in rows {
             for (place, wanted) in [(Place::Own, row.own), (Place::Foreign, row.foreign)] {
                 for manner in &manners {
                     for (who, wanted) in EVERYBODY.into_iter().zip(wanted) {
-                        found.extend(fault(world, row, (place, who), *manner, improper(row, *manner, who, wanted)));
+                        found.extend(fault(
+                            world,
+                            row,
+                            (place, who),
+                            *manner,
+                            improper(row, *manner, who, wanted),
+                        ));
                     }
                 }
             }
@@ -118,12 +136,11 @@ fn faults(world: &World) -> Vec<String> {
 
 /// What a form gets that is not sent as it should be: nobody who is in gets past it.
 fn improper(row: &Row, manner: Manner, who: Who, wanted: u16) -> u16 {
-    let needs_proof = row.endpoint != "POST /login";
-    let is_foreign = matches!(manner, Manner::ForeignOrigin | Manner::CrossSite);
     match manner {
         Manner::Proper => wanted,
+        Manner::ForeignOrigin | Manner::CrossSite => 403,
         // There is no visit yet that a proof could be of.
-        _ if !needs_proof => if is_foreign { 403 } else { wanted },
+        _ if row.endpoint == "POST /login" => wanted,
         // Those who are not in are sent to the login page, whatever they sent.
         _ if matches!(who, Who::Nobody | Who::Stranger) => 303,
         _ => 403,
@@ -161,12 +178,17 @@ fn a_dashboard_without_tokens_fails_the_table_and_still_refuses_forms_from_elsew
     let world = world.before(open);
     assert!(faults(&world).len() > 20, "everybody may do everything");
     let visit = Token::new(Role::Operate, &[]).text;
-    for (manner, wanted) in [(None, 303), (Some(("Origin", "http://evil.test")), 403), (Some(("Sec-Fetch-Site", "cross-site")), 403)] {
+    for (manner, wanted) in [
+        (None, 303),
+        (Some(("Origin", "http://evil.test")), 403),
+        (Some(("Sec-Fetch-Site", "cross-site")), 403),
+    ] {
         let fresh = world.fresh(Place::Own, "POST /keys/{id}/release");
         let version = world.stored(&fresh)["version"].to_string();
         let values = [("csrf", proof(&visit)), ("version", version), ("reason", "why".to_owned())];
         let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
-        let mut ask = Ask::form(&format!("/keys/{}/release", fresh.id), &values).with("Cookie", &format!("semel_session={visit}"));
+        let mut ask = Ask::form(&format!("/keys/{}/release", fresh.id), &values)
+            .with("Cookie", &format!("semel_session={visit}"));
         if let Some((name, value)) = manner {
             ask = ask.with(name, value);
         }

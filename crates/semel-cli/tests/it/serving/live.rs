@@ -20,7 +20,8 @@ fn count(page: &Page, hook: &str) -> Option<u64> {
 
 fn until_held(page: &Page, wanted: usize) {
     let text = "document.querySelector('[data-test=held-count]')?.textContent.replace(/\\D/g, '')";
-    page.until(&format!("{wanted} held"), &format!("{text} === '{wanted}'")).expect("the count changes by itself");
+    page.until(&format!("{wanted} held"), &format!("{text} === '{wanted}'"))
+        .expect("the count changes by itself");
 }
 
 #[test]
@@ -37,7 +38,11 @@ fn a_held_key_is_found_among_many_and_resolved_and_its_count_changes_in_another_
     let page = stage.page(&browser);
     stage.go(&page, "/keys");
     find(&page);
-    page.until("the key's page", "document.querySelector('[data-test=key-state]')?.textContent.includes('held')").expect("opens");
+    page.until(
+        "the key's page",
+        "document.querySelector('[data-test=key-state]')?.textContent.includes('held')",
+    )
+    .expect("opens");
 
     // The control: nothing was done yet, and nothing changes.
     sleep(QUIET);
@@ -67,7 +72,8 @@ fn find(page: &Page) {
     page.click("[name=state][value=held]").expect("there is a box");
     page.fill("[name=name]", "2026-11-10").expect("there is a field");
     page.enter().expect("is sent");
-    page.until("an answer", "location.search.includes('2026-11-10') && document.readyState === 'complete'").expect("comes");
+    page.until("an answer", "location.search.includes('2026-11-10') && document.readyState === 'complete'")
+        .expect("comes");
     for _ in 0..PAGES_MAX {
         if page.count("[data-test=key-row]").expect("is counted") == 1 {
             return page.click("[data-test=key-row] a").expect("there is a link");
