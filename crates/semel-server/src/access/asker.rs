@@ -10,6 +10,7 @@ use http::request::Parts;
 use super::caller::Caller;
 use super::role::Need;
 use crate::api::problem::{Code, Problem};
+use crate::dashboard::session_of;
 use crate::served::Served;
 
 static LOCAL: LazyLock<Arc<Caller>> = LazyLock::new(|| Arc::new(Caller::local()));
@@ -29,6 +30,17 @@ impl Asker {
         caller
             .map(Self)
             .ok_or_else(|| unauthorized("this token is not known here; was it taken out of the file?"))
+    }
+
+    /// Who looks: by token, or by the dashboard's cookie, because a browser sends no token with what it follows or listens to.
+    /// For requests that change nothing.
+    pub fn looking(served: &Served, headers: &HeaderMap) -> Result<Self, Problem> {
+        if !headers.contains_key(AUTHORIZATION)
+            && let Some(caller) = session_of(headers).and_then(|token| served.tokens.caller(&token))
+        {
+            return Ok(Self(caller));
+        }
+        Self::of(served, headers)
     }
 
     /// Whether the caller's role is enough.

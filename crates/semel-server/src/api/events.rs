@@ -9,7 +9,7 @@ use axum::extract::{FromRequestParts, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::HeaderValue;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use http_body_util::channel::{Channel, Sender};
 use semel::Key;
@@ -24,7 +24,6 @@ use super::problem::{Code, Problem};
 use super::query::Query;
 use super::stats::{CensusView, Decisions};
 use crate::access::{Asker, Caller, Need};
-use crate::dashboard::session_of;
 use crate::served::Served;
 use crate::sight::{Sample, Seen};
 use crate::view::Id;
@@ -36,19 +35,14 @@ const PIECES_MAX: usize = 16;
 /// How many bytes of decisions are told in one piece.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// Who listens: by token, or by the dashboard's cookie, because a browser sends no token with this.
+/// Who listens.
 pub(super) struct Listener(Asker);
 
 impl FromRequestParts<Arc<Served>> for Listener {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Problem> {
-        if !parts.headers.contains_key(AUTHORIZATION)
-            && let Some(caller) = session_of(&parts.headers).and_then(|token| served.tokens.caller(&token))
-        {
-            return Ok(Self(Asker(caller)));
-        }
-        Asker::of(served, &parts.headers).map(Self)
+        Asker::looking(served, &parts.headers).map(Self)
     }
 }
 

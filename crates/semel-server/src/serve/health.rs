@@ -70,7 +70,7 @@ pub(super) async fn metrics(
     State((served, gauges)): State<(Arc<Served>, Gauges)>,
     headers: HeaderMap,
 ) -> Response {
-    let may = Asker::of(&served, &headers).and_then(|asker| asker.need(Need::List));
+    let may = Asker::looking(&served, &headers).and_then(|asker| asker.need(Need::List));
     if let Err(problem) = may {
         return problem.into_response();
     }
