@@ -20,9 +20,8 @@ async fn with_one_running() -> (TempDir, Server, Key) {
 }
 
 async fn release(server: &Server, key: &Key) -> semel::Result<Settled> {
-    let served = server.served();
-    let record = served.semel.get(key).await?.expect("is there");
-    operate::release(served, &Caller::local(), &record, "it hangs", None).await
+    let record = server.served().semel.get(key).await?.expect("is there");
+    operate::release(server.served(), &Caller::local(), &record, "it hangs", None).await
 }
 
 async fn state(server: &Server, key: &Key) -> StateWord {

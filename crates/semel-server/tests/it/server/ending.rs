@@ -56,12 +56,12 @@ async fn while_it_stops_a_server_says_so_and_begins_nothing() {
     };
     let mut slow = Client::connect(address).await;
     slow.write(&first).await;
-    let served = std::sync::Arc::clone(server.served());
+    let what_it_serves = std::sync::Arc::clone(server.served());
     while server.in_flight() == 0 {
         tokio::task::yield_now().await;
     }
     let drain = tokio::spawn(server.drain());
-    while !served.waits.is_draining() {
+    while !what_it_serves.waits.is_draining() {
         tokio::task::yield_now().await;
     }
     let ready = super::started::get(address, "/readyz", "").await;
