@@ -4,13 +4,11 @@ use semel::clock::Timestamp;
 
 /// `2026-11-16T02:14:26.123456Z`.
 pub fn rfc3339(moment: Timestamp) -> String {
-    match Rfc3339::of(moment) {
-        Some(text) => text.as_str().to_owned(),
-        None => {
-            let (date, time, micros) = (date(moment), time(moment), moment.as_micros() % 1_000_000);
-            format!("{date}T{time}.{micros:06}Z")
-        }
+    if let Some(text) = Rfc3339::of(moment) {
+        return text.as_str().to_owned();
     }
+    let (date, time, micros) = (date(moment), time(moment), moment.as_micros() % 1_000_000);
+    format!("{date}T{time}.{micros:06}Z")
 }
 
 /// `02:14:26`.
