@@ -15,6 +15,7 @@ mod framing;
 mod heads;
 mod http2;
 mod keys;
+mod operate;
 mod passing;
 mod proxied;
 mod secured;
