@@ -152,6 +152,7 @@ impl Entry {
 
 /// This program, serving the handler behind what is named; `place` is where its store is.
 fn served(layered: Layered, place: Option<&str>) -> Result<Server> {
-    let words: Vec<&str> = ["http-serve", layered.word()].into_iter().chain(place).collect();
+    let word = layered.word();
+    let words: Vec<&str> = ["http-serve", word.as_str()].into_iter().chain(place).collect();
     Server::of_this_program(&words)
 }

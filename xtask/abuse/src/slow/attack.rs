@@ -68,13 +68,16 @@ impl Slowed {
 impl fmt::Display for Slowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { slow, closed_after, of_one_peer: (let_in, of), caught, .. } = self;
+        let closed_after = closed_after.as_secs();
         write!(
             f,
-            "{slow} connections dawdled: {}; all were closed within {} s; a bound let {let_in} of {of} in from one address; \
-             with too few connections others were not served ({caught})",
-            self.meanwhile(),
-            closed_after.as_secs()
-        )
+            "{slow} connections dawdled: {}; all were closed within {closed_after} s; ",
+            self.meanwhile()
+        )?;
+        if *of > 0 {
+            write!(f, "a bound let {let_in} of {of} in from one address; ")?;
+        }
+        write!(f, "with too few connections others were not served ({caught})")
     }
 }
 

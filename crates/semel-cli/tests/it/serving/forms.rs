@@ -66,7 +66,9 @@ fn form(world: &World, endpoint: &str, fresh: &Fresh, who: Who, manner: Manner) 
     match manner {
         Manner::ForeignOrigin => ask.with("Origin", "http://evil.test"),
         Manner::CrossSite => ask.with("Sec-Fetch-Site", "cross-site"),
-        _ => ask.with("Origin", &origin).with("Sec-Fetch-Site", "same-origin"),
+        Manner::Proper | Manner::WithoutProof | Manner::OthersProof => {
+            ask.with("Origin", &origin).with("Sec-Fetch-Site", "same-origin")
+        }
     }
 }
 
@@ -139,11 +141,13 @@ fn improper(row: &Row, manner: Manner, who: Who, wanted: u16) -> u16 {
     match manner {
         Manner::Proper => wanted,
         Manner::ForeignOrigin | Manner::CrossSite => 403,
-        // There is no visit yet that a proof could be of.
-        _ if row.endpoint == "POST /login" => wanted,
-        // Those who are not in are sent to the login page, whatever they sent.
-        _ if matches!(who, Who::Nobody | Who::Stranger) => 303,
-        _ => 403,
+        Manner::WithoutProof | Manner::OthersProof => match who {
+            // There is no visit yet that a proof could be of.
+            _ if row.endpoint == "POST /login" => wanted,
+            // Those who are not in are sent to the login page, whatever they sent.
+            Who::Nobody | Who::Stranger => 303,
+            Who::Of(_) => 403,
+        },
     }
 }
 
@@ -156,9 +160,9 @@ fn every_page_and_form_answers_everybody_as_the_table_says() {
 
 #[test]
 fn every_path_of_the_dashboard_has_a_row_in_the_table() {
-    let routed = ROUTER.lines().filter_map(|line| line.trim().strip_prefix(".route(\"")?.split_once('"'));
+    let paths = ROUTER.lines().filter_map(|line| line.trim().strip_prefix(".route(\"")?.split_once('"'));
     let mut routes = 0;
-    for (path, how) in routed {
+    for (path, how) in paths {
         for (method, word) in [("GET", "get("), ("POST", "post(")] {
             if how.contains(word) {
                 routes += 1;

@@ -1,6 +1,6 @@
 //! Every endpoint, asked by everybody, about keys of their own scope and of another.
 
-use semel_serving::fuzz::Document;
+use semel_serving::fuzz::{Document, Operation};
 use semel_serving::{Answer, Ask, Client, Role, Server, Token, encoded};
 use serde_json::{Value, json};
 
@@ -107,8 +107,7 @@ fn ask(endpoint: &str, fresh: &Fresh) -> Ask {
         "POST /v1/claim" => key,
         "POST /v1/record_once" => with(json!({ "outcome": { "json": 1 } })),
         "POST /v1/complete" => settled(json!({ "outcome": { "json": 1 } })),
-        "POST /v1/release" => settled(json!({ "reason": "why" })),
-        "POST /v1/hold" => settled(json!({ "reason": "why" })),
+        "POST /v1/release" | "POST /v1/hold" => settled(json!({ "reason": "why" })),
         "POST /v1/renew" | "POST /v1/resume" => settled(json!({})),
         "POST /v1/step" => settled(json!({ "name": "charged", "json": 1 })),
         "POST /v1/claim/batch" => json!({ "items": [key] }),
@@ -186,7 +185,7 @@ fn every_endpoint_of_the_document_has_a_row_in_the_table() {
     let world = World::start();
     let document =
         Document::new(world.server.client().look("/openapi.json").expect("is told")).expect("is one");
-    let documented: Vec<_> = document.operations().expect("has some").iter().map(|one| one.name()).collect();
+    let documented: Vec<_> = document.operations().expect("has some").iter().map(Operation::name).collect();
     let without: Vec<_> =
         documented.iter().filter(|name| !API.iter().any(|row| row.endpoint == **name)).collect();
     assert!(without.is_empty(), "no row for {without:?}");
