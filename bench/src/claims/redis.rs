@@ -12,6 +12,9 @@ use crate::http::Cpu;
 /// How many commands it sends: redis-benchmark counts commands and not seconds.
 const COMMANDS_PER_MS: u64 = 60;
 
+/// Out of how many keys: the most that redis-benchmark can count to, nearly.
+const KEYS: &str = "2000000000";
+
 /// One that appends nothing to any file.
 pub(super) fn start() -> Result<Redis> {
     Redis::start_with(&[("appendonly", "no"), ("appendfsync", "no")])
@@ -24,7 +27,7 @@ pub(super) fn window(redis: &Redis, span_ms: u64) -> Result<Window> {
     let commands = (span_ms * COMMANDS_PER_MS).max(1_000);
     let (port, clients, count) = (redis.port().to_string(), CONNECTIONS.to_string(), commands.to_string());
     let cpu = Cpu::of(std::process::id())?;
-    let line = ["-p", &port, "-c", &clients, "-P", "1", "-n", &count, "-r", "999999999999", "--csv"];
+    let line = ["-p", &port, "-c", &clients, "-P", "1", "-n", &count, "-r", KEYS, "--csv"];
     let output = Command::new("redis-benchmark")
         .args(line)
         .args(["SET", "key:__rand_int__", "worker-7", "NX"])

@@ -2,6 +2,7 @@
 
 mod data;
 mod pictures;
+mod streams;
 
 pub use data::{Scene, fill};
 pub use pictures::{PICTURE_STEPS, pictures};

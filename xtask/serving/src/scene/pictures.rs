@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::data::{bustle, fill};
+use super::streams::streams;
 use crate::browser::{Browser, Page, Screen};
 use crate::server::{Role, Server, Token};
 
@@ -23,6 +24,7 @@ pub fn pictures(binary: &Path, store: &str, folder: &Path, step: &dyn Fn()) -> R
     let worker = Token::new(Role::Work, &[]).named("payments");
     let person = Token::new(Role::Operate, &[]).named("on call");
     let tokens = [worker.clone(), person.clone()];
+    streams(binary, store)?;
     // By a server of its own: thousands of records in a second are nothing that charts should show.
     let filling = Server::start(binary, store, &tokens)?;
     let scene = fill(&mut filling.client().with_token(&worker), RECORDS)?;
@@ -58,8 +60,13 @@ pub fn pictures(binary: &Path, store: &str, folder: &Path, step: &dyn Fn()) -> R
         page.go(&server.url("/login"))?;
         made.push(picture(&page, folder, "login", screen)?);
         page.log_in(&person)?;
-        for (name, path) in &pages {
+        for (number, (name, path)) in pages.iter().enumerate() {
             page.go(&server.url(path))?;
+            if *name == "overview" {
+                // Something happens while somebody looks.
+                bustle(&mut client, SECONDS + made.len() + number)?;
+                sleep(Duration::from_secs(1));
+            }
             made.push(picture(&page, folder, name, screen)?);
             step();
         }
