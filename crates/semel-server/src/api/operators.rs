@@ -26,7 +26,7 @@ pub(super) struct ReleaseRecord<'a> {
     #[serde(borrow)]
     #[schema(value_type = String, min_length = 1, max_length = 4_096, example = "the worker's machine is gone")]
     reason: Text<'a>,
-    /// Only if the record is still at this version.
+    /// Only if the record is still at this version, or is still the run with this fence.
     version: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct ResolveRecord<'a> {
     outcome: Option<Outcome<'a>>,
     /// The effect did not land: the next claim runs. This or `outcome`.
     release: Option<Because<'a>>,
-    /// Only if the record is still at this version.
+    /// Only if the record is still at this version, or is still the run with this fence.
     version: Option<u64>,
 }
 

@@ -29,7 +29,7 @@ pub enum Settled {
 }
 
 /// Has the next claim run: takes the run that was shown away from whoever has it, or lets the held record run again. With
-/// a version, only if the record is still at it.
+/// a version, only if the record is still at it, or it is still the run with that fence.
 pub async fn release_in(
     store: &dyn Store,
     shown: &Record,
@@ -83,7 +83,7 @@ async fn act(store: &dyn Store, shown: &Record, act: &Act<'_>, version: Option<u
             Err(error) => return Err(doubt.unwrap_or(error)),
         };
         let is_at_version =
-            version.is_none_or(|version| found.as_ref().is_some_and(|found| found.version.get() == version));
+            version.is_none_or(|version| found.as_ref().is_some_and(|found| is_at(found, version)));
         let write = match act.ruled(found.as_ref(), shown, now, doubt.is_some()) {
             Ruled::Took => return Ok(act.settled()),
             _ if !is_at_version => return Ok(Settled::Changed),
@@ -108,6 +108,12 @@ async fn act(store: &dyn Store, shown: &Record, act: &Act<'_>, version: Option<u
     Err(doubt.unwrap_or_else(|| {
         Error::new(ErrorKind::Unavailable, "the run kept writing first; look at it again, then try again")
     }))
+}
+
+/// Whether the record is still what was shown. A run that renewed its lease meanwhile is the same run, and known by its fence.
+fn is_at(record: &Record, version: u64) -> bool {
+    record.version.get() == version
+        || matches!(&record.state, State::Running(running) if running.fence.get() == version)
 }
 
 async fn look(store: &dyn Store, shown: &Record) -> Result<(Option<Record>, Timestamp)> {

@@ -17,7 +17,7 @@ use crate::access::Tokens;
 /// The shortest pause between two walks.
 const PAUSE_MIN: Duration = Duration::from_secs(2);
 /// How many times the length of a walk the pause after it is: so much of the store's time is left to others.
-const PAUSE_FACTOR: u32 = 10;
+const PAUSE_FACTOR: u32 = 3;
 /// The pause that is left if somebody wants to see what they changed.
 const SOON: Duration = Duration::from_millis(200);
 /// Nobody has looked for so long: nobody looks, and walks would be for nothing.

@@ -99,11 +99,19 @@ fn instead(record: &Record) -> &'static str {
     }
 }
 
+/// What was looked at: a run by its fence, which stays the same while it renews its lease; anything else by its version.
+fn shown_version(record: &Record) -> u64 {
+    match &record.state {
+        RecordState::Running(running) => running.fence.get(),
+        RecordState::Held(_) | RecordState::Done(_) | RecordState::Released(_) => record.version.get(),
+    }
+}
+
 /// What every form of an action holds: whose it is, and which version of the record was looked at.
 fn sealed(record: &Record, visitor: &Visitor) -> Markup {
     html! {
         input type="hidden" name="csrf" value=(visitor.csrf());
-        input type="hidden" name="version" value=(record.version.get());
+        input type="hidden" name="version" value=(shown_version(record));
     }
 }
 

@@ -79,6 +79,8 @@ async fn a_run_is_released_with_a_warning_and_its_worker_is_told() {
     assert!(html.contains("Releasing stops nobody.") && html.contains("Its lease is good"), "{html}");
     let (csrf, version) = (browser.hidden(&page, "csrf").await, browser.hidden(&page, "version").await);
     let form = [("csrf", csrf.as_str()), ("version", &version), ("reason", "the machine is gone")];
+    // Its heartbeat goes on while somebody reads the page: it is still the run that was shown.
+    permit.renew().await.expect("is renewed");
     let answer = browser.post(&page, &form).await;
     assert_eq!(answer.header("location"), Some(format!("{}?said=released", path(&key)).as_str()));
     let after = browser.get(&path(&key)).await;

@@ -60,7 +60,7 @@ async fn every_answer_tells_browsers_what_they_may_do_with_it() {
         let answer = get(server.listening(), path, "").await;
         for (name, value) in [
             ("x-content-type-options", "nosniff"),
-            ("referrer-policy", "no-referrer"),
+            ("referrer-policy", "same-origin"),
             ("x-frame-options", "DENY"),
         ] {
             assert_eq!(answer.header(name), Some(value), "{path}");
