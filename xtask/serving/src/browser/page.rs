@@ -14,8 +14,8 @@ use super::wire::Wire;
 use crate::server::Token;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
-/// How often something is looked for: about half a minute.
-const LOOKS_MAX: u32 = 2_500;
+/// How often something is looked for: a minute or more.
+const LOOKS_MAX: u32 = 6_000;
 /// The most of a page that is in a picture, in pixels from its top.
 const PICTURE_HEIGHT_MAX: f64 = 4_000.0;
 
