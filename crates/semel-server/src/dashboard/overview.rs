@@ -241,5 +241,8 @@ fn store(served: &Served, probe: &Probe) -> Markup {
 /// Short spans to a tenth of a millisecond: a store in memory takes no longer.
 fn millis(span: Duration) -> String {
     let tenths = span.as_micros() / 100;
+    if tenths == 0 {
+        return "less than 0.1 ms".to_owned();
+    }
     format!("{}.{} ms", tenths / 10, tenths % 10)
 }

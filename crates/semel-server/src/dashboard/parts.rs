@@ -56,7 +56,7 @@ fn sign(shape: &str) -> Markup {
 pub(super) fn moment(at: Timestamp, now: Timestamp) -> Markup {
     html! {
         time datetime=(rfc3339(at)) { (date(at)) " " (time(at)) }
-        " " span.muted { (relative(at, now)) }
+        span.muted { " · " (relative(at, now)) }
     }
 }
 

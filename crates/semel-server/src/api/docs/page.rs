@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
-use super::schema::{kind, members};
+use super::schema::{kind, members, prose};
 use crate::api::problem::Code;
 
 /// The document as a page, without any script.
@@ -21,7 +21,7 @@ pub(super) fn rendered(document: &Value) -> Markup {
             body {
                 header {
                     h1 { "The claim API" }
-                    @for paragraph in description.split("\n\n") { p { (paragraph) } }
+                    @for paragraph in description.split("\n\n") { p { (prose(paragraph)) } }
                     p { "The same for programs: " a href="/openapi.json" { "/openapi.json" } ". The dashboard: " a href="/" { "/" } "." }
                 }
                 nav aria-label="Endpoints" { @for tag in tags(document) { (contents(document, tag)) } }
@@ -47,7 +47,7 @@ fn section(document: &Value, tag: &Value) -> Markup {
     html! {
         section {
             h2 { (text(tag, "name")) }
-            p { (text(tag, "description")) }
+            p { (prose(text(tag, "description"))) }
             @for operation in operations(document, tag) { (operation.shown(document)) }
         }
     }
@@ -61,7 +61,7 @@ fn problems() -> Markup {
             @for code in Code::ALL {
                 article id={ "problem-" (code.as_str()) } {
                     h3 { code { (code.as_str()) } " " span.method { (code.status().as_u16()) } }
-                    p.what { (code.title()) ". " (code.means()) }
+                    p.what { (code.title()) ". " (prose(code.means())) }
                 }
             }
         }
@@ -85,8 +85,8 @@ impl Operation<'_> {
         html! {
             article id=(self.id()) {
                 h3 { span.method { (self.method) } " " code { (self.path) } }
-                p { strong { (text(self.said, "summary")) "." } }
-                @if !text(self.said, "description").is_empty() { p { (text(self.said, "description")) } }
+                p { strong { (prose(text(self.said, "summary"))) "." } }
+                @if !text(self.said, "description").is_empty() { p { (prose(text(self.said, "description"))) } }
                 (self.parameters(document))
                 @if let Some(body) = body { h4 { "Asked" } (members(document, body)) }
                 h4 { "Answered" }
@@ -112,7 +112,7 @@ impl Operation<'_> {
                             td { code { (text(parameter, "name")) }
                                 @if parameter.get("required") == Some(&Value::Bool(true)) { span.must title="must be there" { " *" } } }
                             td { (parameter.get("schema").map(|schema| kind(document, schema)).unwrap_or_default()) }
-                            td { (text(parameter, "description")) }
+                            td { (prose(text(parameter, "description"))) }
                         }
                     } }
                 }
@@ -128,7 +128,7 @@ impl Operation<'_> {
 fn answer(document: &Value, response: &Value) -> Markup {
     let contents = response.get("content").and_then(Value::as_object).into_iter().flatten();
     html! {
-        p.what { (text(response, "description")) }
+        p.what { (prose(text(response, "description"))) }
         @for (media_type, content) in contents {
             @if media_type != "application/json" { p { code { (media_type) } } }
             @if let Some(schema) = content.get("schema") { (members(document, schema)) }

@@ -9,6 +9,15 @@ pub(super) fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value 
     referred.and_then(|path| document.pointer(path)).unwrap_or(schema)
 }
 
+/// A sentence of the document, with what it has between backticks as code.
+pub(super) fn prose(text: &str) -> Markup {
+    html! {
+        @for (place, part) in text.split('`').enumerate() {
+            @if place % 2 == 0 { (part) } @else { code { (part) } }
+        }
+    }
+}
+
 /// The members of an object, a line each; the alternatives of a choice, one after the other.
 pub(super) fn members(document: &Value, schema: &Value) -> Markup {
     let schema = resolved(document, schema);
@@ -22,7 +31,7 @@ pub(super) fn members(document: &Value, schema: &Value) -> Markup {
     };
     let described = schema.get("description").or_else(|| parts.first()?.get("description"));
     html! {
-        @if let Some(text) = described.and_then(Value::as_str) { p.what { (text) } }
+        @if let Some(text) = described.and_then(Value::as_str) { p.what { (prose(text)) } }
         @if parts.iter().any(|part| part.get("properties").is_some()) {
             table {
                 thead { tr { th { "member" } th { "kind" } th { "meaning" } } }
@@ -31,7 +40,7 @@ pub(super) fn members(document: &Value, schema: &Value) -> Markup {
                         tr {
                             td { code { (name) } @if is_required(part, name) { span.must title="must be there" { " *" } } }
                             td { (kind(document, member)) }
-                            td { (meaning(document, member)) }
+                            td { (prose(&meaning(document, member))) }
                         }
                     } }
                 }
