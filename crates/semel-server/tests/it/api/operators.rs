@@ -59,15 +59,22 @@ async fn a_held_record_is_resolved_with_an_outcome_or_released() {
 #[tokio::test]
 async fn what_changed_meanwhile_is_left_alone() {
     let server = Server::start().await;
-    let run = server.decide("/v1/claim", &claim("a")).await;
-    let id = run["id"].as_str().unwrap();
+    let first = server.decide("/v1/claim", &claim("a")).await;
+    let id = first["id"].as_str().unwrap();
     let version = server.look(&format!("/v1/records/{id}")).await["record"]["version"].as_u64().unwrap();
-    server.decide("/v1/renew", &json!({"permit": run["permit"]})).await;
+    // Somebody else ran meanwhile: that is not the run that was looked at.
+    server.decide("/v1/release", &json!({"permit": first["permit"]})).await;
+    let second = server.decide("/v1/claim", &claim("a")).await;
     let body = |version: u64| json!({"reason": "why", "version": version});
-    assert_eq!(server.decide(&path(&run, "release"), &body(version)).await, json!({"decision": "changed"}));
+    assert_eq!(
+        server.decide(&path(&second, "release"), &body(version)).await,
+        json!({"decision": "changed"})
+    );
     assert_eq!(server.decide("/v1/claim", &claim("a")).await["decision"], "busy", "nothing was done");
-    let version = server.look(&format!("/v1/records/{id}")).await["record"]["version"].as_u64().unwrap();
-    assert_eq!(server.decide(&path(&run, "release"), &body(version)).await, json!({"decision": "released"}));
+    // A run that renewed its lease is still the same.
+    let fence = second["fence"].as_u64().unwrap();
+    server.decide("/v1/renew", &json!({"permit": second["permit"]})).await;
+    assert_eq!(server.decide(&path(&second, "release"), &body(fence)).await, json!({"decision": "released"}));
     let held = held(&server, "b").await;
     for (body, named) in [
         (json!({}), "either an outcome or a release"),
