@@ -62,8 +62,19 @@ impl Pipeline {
         position: Position,
         event: Option<&str>,
     ) -> Result<Commit> {
+        self.commit_shared_knowing(stream, position, event, None).await
+    }
+
+    /// The same, with how many events are still before it: for people to see.
+    pub async fn commit_shared_knowing(
+        &self,
+        stream: &str,
+        position: Position,
+        event: Option<&str>,
+        lag: Option<u64>,
+    ) -> Result<Commit> {
         let key = self.offset_key(stream)?;
-        let wanted = Move::Commit { epoch: None, position, last_event: event.map(Into::into) };
+        let wanted = Move::Commit { epoch: None, position, last_event: event.map(Into::into), lag };
         committed(self.semel().move_offset(&key, wanted).await?, &key)
     }
 
@@ -126,14 +137,24 @@ impl Reader {
     }
 
     /// The key of the offset's record, and the move that commits, for whoever carries it in a transaction.
-    pub fn commit_move(&self, position: Position, event: Option<&str>) -> (&Key, Move) {
-        let wanted = Move::Commit { epoch: Some(self.epoch()), position, last_event: event.map(Into::into) };
-        (&self.key, wanted)
+    pub fn commit_move(&self, position: Position, event: Option<&str>, lag: Option<u64>) -> (&Key, Move) {
+        let last_event = event.map(Into::into);
+        (&self.key, Move::Commit { epoch: Some(self.epoch()), position, last_event, lag })
     }
 
     /// Everything up to here is done.
     pub async fn commit(&self, position: Position, event: Option<&str>) -> Result<Commit> {
-        let (key, wanted) = self.commit_move(position, event);
+        self.commit_knowing(position, event, None).await
+    }
+
+    /// The same, with how many events are still before this reader: for people to see.
+    pub async fn commit_knowing(
+        &self,
+        position: Position,
+        event: Option<&str>,
+        lag: Option<u64>,
+    ) -> Result<Commit> {
+        let (key, wanted) = self.commit_move(position, event, lag);
         committed(self.semel.move_offset(key, wanted).await?, key)
     }
 }

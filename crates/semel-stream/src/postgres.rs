@@ -118,7 +118,7 @@ async fn written(
 ) -> Result<Worked> {
     let mut worked = Worked::Ran { attempt };
     if let (Some(reader), Some(position)) = (task.reader, task.event.position) {
-        let (key, commit) = reader.commit_move(position, Some(task.key));
+        let (key, commit) = reader.commit_move(position, Some(task.key), task.known_lag());
         let moved = task.pipeline.semel().move_offset_in(transaction, key, commit).await?;
         worked = match committed(moved, key)? {
             Commit::Committed(_) | Commit::Behind(_) => Worked::OffsetToo { attempt },

@@ -59,6 +59,7 @@ fn table(rows: &[OffsetRow], now: Timestamp) -> Table {
         Column::number("position"),
         Column::elastic("last event", 10),
         Column::number("epoch"),
+        Column::number("lag"),
         Column::number("since"),
     ]);
     for row in rows {
@@ -69,6 +70,7 @@ fn table(rows: &[OffsetRow], now: Timestamp) -> Table {
             Cell::new(&position),
             Cell::new(row.offset.last_event.as_deref().unwrap_or("-")),
             Cell::new(&row.offset.epoch.to_string()),
+            Cell::new(&row.offset.lag.map_or_else(|| "-".to_owned(), number::grouped)),
             Cell::styled(&moment::relative(row.at, now), style::quiet()),
         ]);
     }

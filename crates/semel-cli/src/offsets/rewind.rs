@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn told(from: Option<u128>, to: Option<u128>) -> String {
-        let offset = Offset { position: from.map(Position::new), last_event: None, epoch: 3 };
+        let offset = Offset { position: from.map(Position::new), last_event: None, epoch: 3, lag: None };
         meaning("s of p", Some(&offset), to.map(Position::new), "")
     }
 

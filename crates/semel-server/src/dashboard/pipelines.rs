@@ -34,8 +34,8 @@ pub(super) async fn show(State(served): State<Arc<Served>>, visitor: Visitor) ->
             @match found.as_of {
                 None => { (nothing("Nothing is counted yet: the first walk through the store is under way.")) }
                 Some(at) => {
-                    p.as-of { "Counted " (ago(at, now)) " in " (span::shown(found.took)) ". How far a stream is ahead of its offset is known to its \
-                        consumer alone, which tells it in " code { "semel_stream_lag" } "." }
+                    p.as-of { "Counted " (ago(at, now)) " in " (span::shown(found.took)) ". Lag is what a consumer still had before it, over all that it reads, when its offset \
+                        last moved; its metric " code { "semel_stream_lag" } " says what it is now." }
                     @for (scope, pipeline) in found.pipelines.iter() { (one(scope, pipeline, now)) }
                     @if found.pipelines.iter().next().is_none() {
                         (nothing("No pipeline has read anything within your scope. semel consume starts one."))
@@ -89,6 +89,7 @@ fn offsets(offsets: &[StreamOffset], now: Timestamp) -> Markup {
                         th scope="col" { "Stream" }
                         th.number scope="col" { "Offset" }
                         th scope="col" { "Last event" }
+                        th.number scope="col" { "Lag" }
                         th.number scope="col" { "Epoch" }
                         th.number scope="col" { "Moved" }
                     }
@@ -99,6 +100,7 @@ fn offsets(offsets: &[StreamOffset], now: Timestamp) -> Markup {
                             th scope="row" { bdi { (stream.stream) } }
                             td.number data-label="Offset" { (stream.offset.position.map_or_else(|| "start".to_owned(), |at| at.to_string())) }
                             td.why data-label="Last event" { bdi { (stream.offset.last_event.as_deref().unwrap_or("–")) } }
+                            td.number data-label="Lag" { (stream.offset.lag.map_or_else(|| "–".to_owned(), grouped)) }
                             td.number data-label="Epoch" { @if stream.offset.epoch == 0 { "shared" } @else { (stream.offset.epoch) } }
                             td.number data-label="Moved" { (ago(stream.at, now)) }
                         }

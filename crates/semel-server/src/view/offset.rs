@@ -80,6 +80,8 @@ pub struct OffsetView<'a> {
     pub last_event: Option<&'a str>,
     /// The reader's epoch: a commit from an older one is refused.
     pub epoch: u64,
+    /// How many events its reader still had before it then, over all that it reads; `null` if it did not know.
+    pub lag: Option<u64>,
     /// Since when.
     pub since: Moment,
 }
@@ -95,6 +97,7 @@ impl OffsetRow {
             position: self.offset.position.map(|position| position.to_string()),
             last_event: self.offset.last_event.as_deref(),
             epoch: self.offset.epoch,
+            lag: self.offset.lag,
             since: Moment(self.at),
         }
     }

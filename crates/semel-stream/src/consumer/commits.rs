@@ -44,7 +44,7 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
             let (stream, generation) = (Arc::clone(name), stream.generation);
             let event = placed.id.clone().or_else(|| placed.key.as_deref().map(Into::into));
             self.errands.push(Box::pin(async move {
-                let ask = || reader.commit(position, event.as_deref());
+                let ask = || reader.commit_knowing(position, event.as_deref(), tools.tally.known_lag());
                 let commit = tools.patiently("the store", ask).await;
                 Errand::Committed { stream, generation, position, commit }
             }));
@@ -124,7 +124,8 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
             self.shared.committing = self.shared.committing.saturating_add(1);
             let tools = Arc::clone(&self.tools);
             self.errands.push(Box::pin(async move {
-                let ask = || tools.pipeline.commit_shared(&stream, position, None);
+                let lag = tools.tally.known_lag();
+                let ask = || tools.pipeline.commit_shared_knowing(&stream, position, None, lag);
                 let commit = tools.patiently("the store", ask).await;
                 Errand::CommittedShared { stream, position, commit }
             }));

@@ -127,6 +127,11 @@ impl Tally {
         self.rest(|rest| rest.lag = lag);
     }
 
+    /// How many events are still to come, as far as the source last said.
+    pub(super) fn known_lag(&self) -> Option<u64> {
+        self.rest(|rest| rest.lag)
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
     pub(super) fn report(&self) -> Report {
         let (ran, duplicates, dead_letters) =

@@ -121,6 +121,11 @@ impl Task<'_> {
         self.tools.put_aside(letter).await
     }
 
+    /// How many events are still before this consumer, as far as its source last said.
+    pub fn known_lag(&self) -> Option<u64> {
+        self.tools.tally.known_lag()
+    }
+
     /// Which event this is.
     pub fn at(&self) -> At<'_> {
         At::of(self.event, (!self.is_unprotected).then_some(self.key))

@@ -47,6 +47,8 @@ pub struct Offset {
     pub last_event: Option<Box<str>>,
     /// How often somebody began to read the stream. Only the last of them may commit.
     pub epoch: u64,
+    /// How many events its reader still had before it when it committed, over all that it reads; `None` if it did not know.
+    pub lag: Option<u64>,
 }
 
 /// A move of an offset.
@@ -62,6 +64,8 @@ pub enum Move {
         position: Position,
         /// The event there.
         last_event: Option<Box<str>>,
+        /// How many events the reader still has before it, if it knows: for people to see.
+        lag: Option<u64>,
     },
     /// Somebody wants it read again from here, or skipped up to here. Whoever reads now is fenced.
     Rewind {
@@ -131,15 +135,16 @@ fn read_done(record: &Record) -> Option<(Offset, PermitId)> {
 fn moved(from: Offset, wanted: &Move) -> Offset {
     match wanted {
         Move::Take => Offset { epoch: from.epoch.saturating_add(1), ..from },
-        Move::Commit { epoch, position, last_event } => Offset {
+        Move::Commit { epoch, position, last_event, lag } => Offset {
             position: Some(*position),
             last_event: last_event.clone(),
             epoch: epoch.unwrap_or(from.epoch),
+            lag: *lag,
         },
         // A stream that many share has no epochs, and gets none by this.
         Move::Rewind { to } => {
             let epoch = if from.epoch == 0 { 0 } else { from.epoch.saturating_add(1) };
-            Offset { position: *to, last_event: None, epoch }
+            Offset { position: *to, last_event: None, epoch, lag: None }
         }
     }
 }
@@ -180,6 +185,8 @@ struct Written {
     position: Option<String>,
     last_event: Option<Box<str>>,
     epoch: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lag: Option<u64>,
 }
 
 fn encode(offset: &Offset) -> Outcome {
@@ -187,6 +194,7 @@ fn encode(offset: &Offset) -> Outcome {
         position: offset.position.map(|position| position.to_string()),
         last_event: offset.last_event.clone(),
         epoch: offset.epoch,
+        lag: offset.lag,
     };
     // Text and numbers only: this cannot fail.
     let bytes = serde_json::to_vec(&written).unwrap_or_default();
@@ -197,12 +205,12 @@ fn decode(outcome: &Outcome) -> Option<Offset> {
     if outcome.kind().as_str() != OFFSET_KIND {
         return None;
     }
-    let Written { position, last_event, epoch } = serde_json::from_slice(outcome.bytes()).ok()?;
+    let Written { position, last_event, epoch, lag } = serde_json::from_slice(outcome.bytes()).ok()?;
     let position = match position {
         Some(digits) => Some(Position(digits.parse().ok()?)),
         None => None,
     };
-    Some(Offset { position, last_event, epoch })
+    Some(Offset { position, last_event, epoch, lag })
 }
 
 #[cfg(test)]
@@ -233,7 +241,7 @@ mod tests {
 
     fn commit(epoch: u64, position: u128) -> Move {
         let last_event = Some(format!("e{position}").into());
-        Move::Commit { epoch: Some(epoch), position: Position::new(position), last_event }
+        Move::Commit { epoch: Some(epoch), position: Position::new(position), last_event, lag: None }
     }
 
     fn at(moved: &Moved) -> (&'static str, Option<u128>, u64) {
@@ -279,8 +287,12 @@ mod tests {
     #[test]
     fn readers_without_epochs_only_move_forward() {
         let mut kept = Kept(None, 0);
-        let shared =
-            |position| Move::Commit { epoch: None, position: Position::new(position), last_event: None };
+        let shared = |position| Move::Commit {
+            epoch: None,
+            position: Position::new(position),
+            last_event: None,
+            lag: None,
+        };
         assert_eq!(at(&kept.shift(&shared(5))), ("moved", Some(5), 0));
         assert_eq!(at(&kept.shift(&shared(4))), ("behind", Some(5), 0));
         assert_eq!(at(&kept.shift(&Move::Rewind { to: None })), ("moved", None, 0));
@@ -292,11 +304,14 @@ mod tests {
     #[test]
     fn an_offset_is_kept_for_ever_with_all_that_it_says() {
         let mut kept = Kept(None, 0);
-        kept.shift(&commit(4, 3));
-        let record = kept.0.unwrap();
-        assert_eq!(record.live_until(), None);
-        let expected = Offset { position: Some(Position::new(3)), last_event: Some("e3".into()), epoch: 4 };
-        assert_eq!(read(&record), Some(expected));
+        for lag in [None, Some(0), Some(u64::MAX)] {
+            let (epoch, position) = (Some(4), Position::new(3 + u128::from(lag.unwrap_or(1) % 7)));
+            kept.shift(&Move::Commit { epoch, position, last_event: Some("e3".into()), lag });
+            let record = kept.0.clone().unwrap();
+            assert_eq!(record.live_until(), None);
+            let expected = Offset { position: Some(position), last_event: Some("e3".into()), epoch: 4, lag };
+            assert_eq!(read(&record), Some(expected));
+        }
     }
 
     #[test]

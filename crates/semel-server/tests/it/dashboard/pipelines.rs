@@ -15,7 +15,8 @@ async fn a_pipeline_is_shown_with_its_offsets_and_dead_letters() {
     let letters = (0..25).map(|number| (format!("bad-{number}"), dead_letter(5, "no such mailbox")));
     assert_eq!(mails.record(letters).await.expect("are recorded").len(), 25);
     let reader = mails.take("orders/0").await.expect("is taken");
-    reader.commit(Position::new(4_711), Some("event-29")).await.map(drop).expect("is committed");
+    let committed = reader.commit_knowing(Position::new(4_711), Some("event-29"), Some(1_987)).await;
+    committed.map(drop).expect("is committed");
     let ledger = Pipeline::new(semel, "ledger").expect("is one");
     ledger.commit_shared("payments", Position::new(80), None).await.map(drop).expect("is committed");
     server.served().census.look_soon();
@@ -25,6 +26,7 @@ async fn a_pipeline_is_shown_with_its_offsets_and_dead_letters() {
         until(&mut browser, "/pipelines", |html| html.contains("4711") && html.contains("ledger")).await;
     for said in [
         "orders/0",
+        "1,987",
         "event-29",
         "no such mailbox",
         "after 5 attempts",

@@ -37,8 +37,8 @@ async fn a_report_counts_everything_that_happened() {
 
 #[tokio::test(start_paused = true)]
 async fn a_report_says_how_much_is_left_while_it_runs() {
-    let feed = Feed::alone(events("a", 500));
-    let consumer = Consumer::new(pipeline(), feed.source()).parallel(2);
+    let (pipeline, feed) = (pipeline(), Feed::alone(events("a", 500)));
+    let consumer = Consumer::new(pipeline.clone(), feed.source()).parallel(2);
     let stopper = consumer.stopper();
     let run = tokio::spawn(consumer.run(|_, _| async {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -47,4 +47,6 @@ async fn a_report_says_how_much_is_left_while_it_runs() {
     until("it knows", || stopper.report().lag.is_some_and(|lag| lag < 490)).await;
     stopper.stop();
     run.await.unwrap().unwrap();
+    let noted = pipeline.offset("a").await.unwrap().unwrap().lag;
+    assert!(noted.is_some_and(|lag| (1..500).contains(&lag)), "people see it in the offset: {noted:?}");
 }
