@@ -3,7 +3,7 @@
 //! The server is the real binary, a child of this process, on a port of its own; it is asked over HTTP alone.
 //!
 //! # Layout
-//! - [`Server`]: the binary; [`Token`]: who may ask it. [`Client`], [`Ask`], [`Answer`]: HTTP as bytes.
+//! - [`Program`]: the binary as a child. [`Server`]: as a claim server; [`Token`]: who may ask it. [`Client`], [`Ask`], [`Answer`]: HTTP as bytes.
 //! - [`Browser`], [`Page`]: Chromium without a window.
 //! - [`fuzz`]: thousands of requests made from the OpenAPI document, every answer held against it.
 //! - [`scene`]: a store that looks like one in use, and pictures of every page.
@@ -12,8 +12,10 @@
 
 mod browser;
 pub mod fuzz;
+mod program;
 pub mod scene;
 mod server;
 
 pub use browser::{Browser, Page, Screen};
+pub use program::Program;
 pub use server::{Answer, Ask, Client, Role, Server, Token, encoded};

@@ -1,39 +1,33 @@
-//! The real binary, a child of this process.
+//! The real binary as a claim server.
 
-use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::File;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use tempfile::TempDir;
 
 use super::ask::Ask;
 use super::client::Client;
 use super::token::Token;
+use crate::program::Program;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 /// Longer than a start takes, also on a busy machine.
 const LOOKS_MAX: u32 = 6_000;
-/// How much of what it says is kept.
-const LINES_MAX: usize = 200;
 
 /// A running `semel serve`. Dropped, it is killed.
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
-    child: Child,
-    said: Said,
+    program: Program,
     _folder: TempDir,
 }
-
-type Said = Arc<Mutex<VecDeque<String>>>;
 
 impl Server {
     /// Starts one on a store, for holders of these tokens; for everybody on this machine without.
@@ -54,30 +48,11 @@ impl Server {
         if !config.is_empty() {
             command.arg("--config").arg(written(&folder, "semel.toml", config)?);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).current_dir(folder.path());
-        let mut child = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
-        let said = Said::default();
-        gather(child.stdout.take(), &said);
-        gather(child.stderr.take(), &said);
-        // Made before it listens: whatever goes wrong, it is killed when dropped.
-        let mut server =
-            Self { address: SocketAddr::from(([127, 0, 0, 1], 0)), child, said, _folder: folder };
-        server.address = server.listening()?;
+        let mut program = Program::start(command.current_dir(folder.path()))?;
+        let address = listening(&mut program)?;
+        let server = Self { address, program, _folder: folder };
         server.ready()?;
         Ok(server)
-    }
-
-    fn listening(&mut self) -> Result<SocketAddr> {
-        for _ in 0..LOOKS_MAX {
-            if let Some(address) = self.lines().iter().find_map(|line| address_in(line)) {
-                return Ok(address);
-            }
-            if let Some(status) = self.child.try_wait()? {
-                bail!("the server ended at once ({status}):\n{}", self.lines().join("\n"));
-            }
-            sleep(BETWEEN_LOOKS);
-        }
-        bail!("the server does not listen:\n{}", self.lines().join("\n"))
     }
 
     fn ready(&self) -> Result<()> {
@@ -102,36 +77,33 @@ impl Server {
 
     /// Its process.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.program.pid()
     }
 
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().is_ok_and(|status| status.is_none())
+        self.program.is_running()
     }
 
     /// The last lines that it said.
     pub fn lines(&self) -> Vec<String> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.program.lines()
     }
 
     /// How much memory it has now, and how much it had at most, in bytes.
     pub fn memory(&self) -> Result<(u64, u64)> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let of = |name: &str| -> Option<u64> {
-            let line = status.lines().find(|line| line.starts_with(name))?;
-            line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1_024)
-        };
-        Ok((of("VmRSS:").context("no VmRSS")?, of("VmHWM:").context("no VmHWM")?))
+        self.program.memory()
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may be dead already.
-        let _killed = self.child.kill();
-        let _reaped = self.child.wait();
+fn listening(program: &mut Program) -> Result<SocketAddr> {
+    for _ in 0..LOOKS_MAX {
+        if let Some(address) = program.address()? {
+            return Ok(address);
+        }
+        sleep(BETWEEN_LOOKS);
     }
+    bail!("the server does not listen:\n{}", program.lines().join("\n"))
 }
 
 /// A file that nobody else may read.
@@ -141,28 +113,4 @@ fn written(folder: &TempDir, name: &str, text: &str) -> Result<std::path::PathBu
     file.write_all(text.as_bytes())?;
     ensure!(path.is_file(), "{} is not there", path.display());
     Ok(path)
-}
-
-/// Keeps the last lines of a pipe, and never lets it fill up.
-fn gather(pipe: Option<impl Read + Send + 'static>, said: &Said) {
-    let (Some(pipe), said) = (pipe, Arc::clone(said)) else { return };
-    std::thread::spawn(move || {
-        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            if said.len() == LINES_MAX {
-                said.pop_front();
-            }
-            said.push_back(line);
-        }
-    });
-}
-
-/// The address in the line that says where it listens.
-fn address_in(line: &str) -> Option<SocketAddr> {
-    let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, '"' | ',' | ';' | '=' | '(' | ')'));
-    let bare = |word: &str| {
-        let word = word.trim_start_matches("http://").trim_end_matches(['.', ':']);
-        word.split('/').next().unwrap_or_default().parse::<SocketAddr>().ok()
-    };
-    line.to_ascii_lowercase().contains("listen").then(|| words.find_map(bare)).flatten()
 }
