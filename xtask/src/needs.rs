@@ -32,10 +32,10 @@ impl Need {
 /// What the tests start. Debian keeps PostgreSQL's server off the path. Its packages also start servers of their own
 /// on the usual ports where there is a service manager; nothing here uses those.
 const FOR_TESTS: &[Need] = &[
-    Need { look: Look::Ask(semel_servers::Postgres::is_installed), package: "postgresql" },
-    Need { look: Look::Ask(semel_servers::Redis::is_installed), package: "redis-server" },
-    Need { look: Look::Ask(semel_servers::Nats::is_installed), package: "nats-server" },
-    Need { look: Look::Ask(semel_servers::RabbitMq::is_installed), package: "rabbitmq-server" },
+    Need { look: Look::Ask(test_services::Postgres::is_installed), package: "postgresql" },
+    Need { look: Look::Ask(test_services::Redis::is_installed), package: "redis-server" },
+    Need { look: Look::Ask(test_services::Nats::is_installed), package: "nats-server" },
+    Need { look: Look::Ask(test_services::RabbitMq::is_installed), package: "rabbitmq-server" },
     Need { look: Look::Version("python3", "--version"), package: "python3" },
     Need { look: Look::Version("node", "--version"), package: "nodejs" },
     Need { look: Look::Version("tsc", "--version"), package: "node-typescript" },
@@ -55,7 +55,7 @@ const FOR_POWER_CUTS: &[Need] = &[
 
 /// What the layer and the proxy are measured beside.
 const FOR_HTTP: &[Need] = &[
-    Need { look: Look::Ask(semel_servers::Redis::is_installed), package: "redis-server" },
+    Need { look: Look::Ask(test_services::Redis::is_installed), package: "redis-server" },
     Need { look: Look::Version("nginx", "-v"), package: "nginx-light" },
 ];
 

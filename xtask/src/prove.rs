@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Subcommand;
-use semel_servers::{AppendFsync, Postgres, Redis, RedisCluster};
+use test_services::{AppendFsync, Postgres, Redis, RedisCluster};
 
 use crate::needs;
 use crate::prove_http::{self, Attack};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use semel_abuse::Step;
-use semel_servers::{AppendFsync, Postgres, Redis};
+use test_services::{AppendFsync, Postgres, Redis};
 
 use crate::crash::Progress;
 use crate::needs;

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use anyhow::{Context, Result};
-use semel_servers::{
+use test_services::{
     AppendFsync, NATS_VARIABLE, Nats, POSTGRES_VARIABLE, Postgres, RABBITMQ_VARIABLE, REDIS_CLUSTER_VARIABLE,
     REDIS_VARIABLE, RabbitMq, Redis, RedisCluster,
 };

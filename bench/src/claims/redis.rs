@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use semel_servers::Redis;
+use test_services::Redis;
 
 use super::entry::CONNECTIONS;
 use super::load::Window;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
-use semel_servers::Redis;
+use test_services::Redis;
 
 use super::entry::Entry;
 use super::load::{Plan, Window, window};

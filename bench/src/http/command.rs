@@ -1,7 +1,7 @@
 //! The order of things: start what outlives a window, measure, judge, print, write.
 
 use anyhow::{Context, Result};
-use semel_servers::{AppendFsync, Redis};
+use test_services::{AppendFsync, Redis};
 
 use super::entry::Places;
 use super::markdown::markdown;

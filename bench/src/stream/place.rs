@@ -6,8 +6,8 @@ use semel::store::{MemoryStore, Store};
 use semel_file::FileStore;
 use semel_postgres::{PostgresStore, migrate};
 use semel_redis::RedisStore;
-use semel_servers::{AppendFsync, Postgres, Redis};
 use semel_stream::Pipeline;
+use test_services::{AppendFsync, Postgres, Redis};
 use tokio::runtime::Runtime;
 
 use super::window::{Course, Kind, Plan, Window};

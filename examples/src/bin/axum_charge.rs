@@ -136,8 +136,8 @@ mod tests {
     use super::*;
 
     /// A schema of its own in a PostgreSQL that the tests share.
-    async fn database() -> (String, semel_servers::Lent) {
-        let server = tokio::task::spawn_blocking(semel_servers::postgres_url)
+    async fn database() -> (String, test_services::Lent) {
+        let server = tokio::task::spawn_blocking(test_services::postgres_url)
             .await
             .expect("ends")
             .expect("PostgreSQL starts");

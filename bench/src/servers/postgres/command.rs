@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use semel_postgres::{PostgresStore, migrate};
-use semel_servers::Postgres;
+use test_services::Postgres;
 use tokio::runtime::Runtime;
 use tokio_postgres::Client;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use semel::Semel;
 use semel_postgres::{PostgresStore, migrate};
-use semel_servers::Postgres;
+use test_services::Postgres;
 
 use super::cratestack::Cratestack;
 use super::per_call::PerCall;

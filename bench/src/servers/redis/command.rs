@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use semel_redis::RedisStore;
-use semel_servers::{AppendFsync, Redis};
+use test_services::{AppendFsync, Redis};
 use tokio::runtime::Runtime;
 
 use super::per_call::{self, PerCall};

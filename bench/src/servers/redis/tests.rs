@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use semel::Semel;
 use semel_redis::RedisStore;
-use semel_servers::{AppendFsync, Redis};
+use test_services::{AppendFsync, Redis};
 
 use super::per_call::{PerCall, census};
 use crate::contestants::Engine;

@@ -3,8 +3,8 @@
 use semel::record::PermitId;
 use semel::{Key, Semel};
 use semel_server::store::Address;
-use semel_servers::Lent;
 use tempfile::TempDir;
+use test_services::Lent;
 
 /// A store that no other test uses.
 pub(crate) struct Place {
@@ -32,7 +32,7 @@ impl Place {
 
     /// A schema of PostgreSQL's that has no tables yet.
     pub(crate) fn empty_schema() -> (String, Lent) {
-        let server = semel_servers::postgres_url().expect("PostgreSQL starts");
+        let server = test_services::postgres_url().expect("PostgreSQL starts");
         let schema = unique("cli");
         wait_for(async {
             let (client, connection) =
@@ -46,13 +46,13 @@ impl Place {
     }
 
     pub(crate) fn redis() -> Self {
-        let server = semel_servers::redis_url().expect("Redis starts");
+        let server = test_services::redis_url().expect("Redis starts");
         let url = format!("{}?prefix={}", &*server, unique("cli"));
         Self { url, again: Self::redis, folder: None, _server: Some(server) }
     }
 
     pub(crate) fn redis_cluster() -> Self {
-        let server = semel_servers::redis_cluster_url().expect("a cluster starts");
+        let server = test_services::redis_cluster_url().expect("a cluster starts");
         let url = format!("{}?prefix={}", &*server, unique("cli"));
         Self { url, again: Self::redis_cluster, folder: None, _server: Some(server) }
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use semel::{Claim, Key, Outcome};
-use semel_servers::{AppendFsync, Postgres, Redis};
 use serde_json::Value;
+use test_services::{AppendFsync, Postgres, Redis};
 
 use crate::binary::{on, run as semel_says};
 use crate::place::Place;

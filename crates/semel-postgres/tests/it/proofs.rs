@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use semel::store::Store;
 use semel_postgres::{Config, PostgresStore};
-use semel_servers::{Postgres, Standby};
 use semel_testkit::endurance::{Endurance, Ledger};
 use semel_testkit::history::{ReadsElsewhere, concurrent_history};
 use semel_testkit::lossy::{LossyProxy, lost_at_random, lost_replies};
 use semel_testkit::sweeping::sweep_while_claiming;
+use test_services::{Postgres, Standby};
 
 use crate::server::{open, url};
 

@@ -3,7 +3,7 @@
 use semel::store::Verdict;
 use semel::{Claim, ErrorKind, Outcome, Semel};
 use semel_postgres::{PostgresStore, migrate};
-use semel_servers::{Postgres, Standby};
+use test_services::{Postgres, Standby};
 
 use crate::server::{client, empty_schema, granted, key};
 

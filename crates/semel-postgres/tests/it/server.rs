@@ -8,7 +8,7 @@ use tokio_postgres::{Client, NoTls};
 
 /// The URL of the server that all tests share.
 pub(crate) fn url() -> String {
-    semel_servers::postgres_url().unwrap().to_string()
+    test_services::postgres_url().unwrap().to_string()
 }
 
 /// A store that others may use at the same time.

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use semel::ErrorKind;
 use semel_postgres::{PostgresStore, migrate};
-use semel_servers::Postgres;
+use test_services::Postgres;
 
 use crate::server::client;
 

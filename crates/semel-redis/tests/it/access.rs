@@ -3,7 +3,7 @@
 use semel::ErrorKind;
 use semel::store::{Scan, Store, SwapReply};
 use semel_redis::{ACCESS, RedisStore, Verdict};
-use semel_servers::{AppendFsync, Redis};
+use test_services::{AppendFsync, Redis};
 
 use crate::tries::{LONG, again, first, load, put, swap};
 

@@ -4,8 +4,8 @@ use redis::aio::MultiplexedConnection;
 use semel::Key;
 use semel::store::{Store, SwapReply};
 use semel_redis::{RedisStore, Verdict};
-use semel_servers::{AppendFsync, RedisCluster};
 use semel_testkit::sample;
+use test_services::{AppendFsync, RedisCluster};
 
 use crate::tries::{LONG, again, first, load, swap, until, write};
 

@@ -6,7 +6,7 @@ mod one {
     use super::RedisStore;
 
     async fn open() -> RedisStore {
-        let url = semel_servers::redis_url().unwrap();
+        let url = test_services::redis_url().unwrap();
         RedisStore::connect(&url).await.unwrap()
     }
 
@@ -17,7 +17,7 @@ mod cluster {
     use super::RedisStore;
 
     async fn open() -> RedisStore {
-        let url = semel_servers::redis_cluster_url().unwrap();
+        let url = test_services::redis_cluster_url().unwrap();
         RedisStore::connect(&url).await.unwrap()
     }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use semel::store::Store;
 use semel_redis::RedisStore;
-use semel_servers::{AppendFsync, Redis};
 use semel_testkit::endurance::{Endurance, Ledger};
 use semel_testkit::history::concurrent_history;
 use semel_testkit::lossy::{LossyProxy, lost_at_random, lost_replies};
 use semel_testkit::sweeping::sweep_while_claiming;
+use test_services::{AppendFsync, Redis};
 
 async fn clients(url: &str, count: usize) -> Vec<Arc<dyn Store>> {
     let mut clients: Vec<Arc<dyn Store>> = Vec::new();
@@ -29,12 +29,12 @@ async fn histories(url: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn histories_of_one_server_are_linearizable() {
-    histories(&semel_servers::redis_url().unwrap()).await;
+    histories(&test_services::redis_url().unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn histories_of_a_cluster_are_linearizable() {
-    histories(&semel_servers::redis_cluster_url().unwrap()).await;
+    histories(&test_services::redis_cluster_url().unwrap()).await;
 }
 
 async fn lossy(server: &Redis) -> (Arc<dyn Store>, LossyProxy, Arc<dyn Store>) {

@@ -3,8 +3,8 @@
 use semel::ErrorKind;
 use semel::store::SwapReply;
 use semel_redis::{ACCESS, Durability, RedisStore, Verdict};
-use semel_servers::{AppendFsync, Redis};
 use semel_testkit::sample;
+use test_services::{AppendFsync, Redis};
 
 use crate::tries::{LONG, first, load, put, swap};
 

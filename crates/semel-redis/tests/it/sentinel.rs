@@ -2,8 +2,8 @@
 
 use semel::ErrorKind;
 use semel_redis::RedisStore;
-use semel_servers::{AppendFsync, Redis, Sentinel};
 use semel_testkit::sample;
+use test_services::{AppendFsync, Redis, Sentinel};
 
 use crate::tries::{LONG, first, load, put, swap, until};
 

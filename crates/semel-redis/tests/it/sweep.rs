@@ -5,8 +5,8 @@ use std::time::Duration;
 use semel::record::Keep;
 use semel::store::{Scan, Store, SwapReply};
 use semel_redis::RedisStore;
-use semel_servers::{AppendFsync, Redis, RedisCluster};
 use semel_testkit::sample;
+use test_services::{AppendFsync, Redis, RedisCluster};
 
 use crate::tries::{LONG, again, first, load, pass, put, write};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use semel_redis::RedisStore;
-use semel_servers::Redis;
+use test_services::Redis;
 
 use crate::tries::{LONG, load, put};
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use semel::record::Keep;
 use semel_redis::RedisStore;
-use semel_servers::{AppendFsync, Redis};
 use semel_testkit::sample;
+use test_services::{AppendFsync, Redis};
 
 use crate::tries::{LONG, again, first, load, pass, put, write};
 

@@ -36,7 +36,7 @@ struct World {
 impl World {
     /// On the server that tests share, in a database of its own.
     async fn new() -> Self {
-        let server = semel_servers::postgres_url().unwrap();
+        let server = test_services::postgres_url().unwrap();
         let name = format!("charged_{:016x}", rand::random::<u64>());
         let client = connecting(&server)().await.unwrap();
         client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();

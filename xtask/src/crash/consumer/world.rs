@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use semel_servers::{Nats, Postgres, RabbitMq};
+use test_services::{Nats, Postgres, RabbitMq};
 
 use super::life;
 use crate::crash::place;

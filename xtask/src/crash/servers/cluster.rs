@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use semel_servers::{AppendFsync, RedisCluster};
+use test_services::{AppendFsync, RedisCluster};
 
 use super::stage::{Stage, Tolerance};
 use crate::crash::fault::Kind;

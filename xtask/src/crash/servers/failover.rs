@@ -1,7 +1,7 @@
 //! `cargo xtask crash failover`: the primary is killed under load, and its standby takes over.
 
 use anyhow::Result;
-use semel_servers::{Postgres, Standby};
+use test_services::{Postgres, Standby};
 
 use super::stage::{Stage, Tolerance};
 use crate::crash::stopwatch::Stopwatch;

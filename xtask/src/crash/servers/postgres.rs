@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use semel_servers::Postgres;
+use test_services::Postgres;
 
 use super::stage::{Stage, Tolerance};
 use crate::crash::stopwatch::Stopwatch;

@@ -1,7 +1,7 @@
 //! `cargo xtask crash redis`: kills under load, with every way to sync.
 
 use anyhow::{Context, Result};
-use semel_servers::{AppendFsync, Redis};
+use test_services::{AppendFsync, Redis};
 
 use super::stage::{Stage, Tolerance};
 use crate::crash::fault::Kind;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use semel_servers::Postgres;
+use test_services::Postgres;
 
 use crate::crash::dice::Dice;
 use crate::crash::progress::Progress;

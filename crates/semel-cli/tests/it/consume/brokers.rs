@@ -5,7 +5,7 @@ use async_nats::jetstream::{self, stream};
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Connection, ConnectionProperties};
-use semel_servers::{AppendFsync, Redis};
+use test_services::{AppendFsync, Redis};
 
 use super::feed::{Feed, consumed, stopped};
 use crate::binary::on;
@@ -44,7 +44,7 @@ fn every_event_runs_once(source: &str, key: &str) {
 
 #[test]
 fn events_of_nats_run_once_however_often_they_were_sent() {
-    let server = semel_servers::nats_url().expect("NATS starts");
+    let server = test_services::nats_url().expect("NATS starts");
     let name = format!("S{:016x}", rand::random::<u64>());
     wait_for(async {
         let context = jetstream::new(async_nats::connect(&*server).await.expect("is up"));
@@ -67,7 +67,7 @@ fn events_of_nats_run_once_however_often_they_were_sent() {
 
 #[test]
 fn events_of_rabbitmq_run_once_however_often_they_were_sent() {
-    let server = semel_servers::rabbitmq_url().expect("RabbitMQ starts");
+    let server = test_services::rabbitmq_url().expect("RabbitMQ starts");
     let name = format!("q{:016x}", rand::random::<u64>());
     wait_for(async {
         let connection = Connection::connect(&server, ConnectionProperties::default()).await.expect("is up");

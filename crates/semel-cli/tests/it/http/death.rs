@@ -5,7 +5,7 @@ use std::time::Duration;
 use semel::record::Record;
 use semel::store::Scan;
 use semel::{Resolution, Semel};
-use semel_servers::{AppendFsync, Redis};
+use test_services::{AppendFsync, Redis};
 use tokio::time::Instant;
 
 use super::answer::Answer;

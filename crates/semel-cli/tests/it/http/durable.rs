@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use semel::clock::{Clock, SystemClock};
-use semel_servers::{AppendFsync, Redis};
+use test_services::{AppendFsync, Redis};
 
 use super::answer::{Answer, Ending};
 use super::ask::Ask;

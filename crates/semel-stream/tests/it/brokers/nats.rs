@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use async_nats::jetstream::{self, Context, consumer, stream};
 use semel::ErrorKind;
-use semel_servers::{Nats, nats_url};
 use semel_stream::source::{NatsSource, Reads, Source};
 use semel_stream::{EventKey, Position};
+use test_services::{Nats, nats_url};
 use tokio::time::timeout;
 
 use super::consuming;

@@ -6,10 +6,10 @@ use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOpti
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
 use semel::ErrorKind;
-use semel_servers::{RabbitMq, rabbitmq_url};
 use semel_stream::source::rabbitmq::Queue as Kind;
 use semel_stream::source::{RabbitMqSource, Reads, Source};
 use semel_stream::{EventKey, KeyFault};
+use test_services::{RabbitMq, rabbitmq_url};
 
 use super::consuming;
 use super::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use semel::ErrorKind;
-use semel_servers::{AppendFsync, Redis};
 use semel_stream::source::{Delivery, Reads, RedisStreamSource, Source};
+use test_services::{AppendFsync, Redis};
 
 use super::ask::{deliveries, ids, news, payloads, silence, tags};
 

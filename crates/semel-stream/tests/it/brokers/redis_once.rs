@@ -1,7 +1,7 @@
 //! Redis Streams through the loop: one effect each.
 
-use semel_servers::{AppendFsync, Redis};
 use semel_stream::source::RedisStreamSource;
+use test_services::{AppendFsync, Redis};
 
 use super::ask::eventually;
 use super::effects::{Effects, by_number, consumer, pipeline, run, unprotected};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use semel::{Error, ErrorKind, Outcome};
-use semel_servers::{Postgres, postgres_url};
 use semel_stream::{Connecting, Event, InTransaction, InTransactionHandled};
+use test_services::{Postgres, postgres_url};
 use tokio_postgres::{Client, NoTls, Transaction};
 
 use super::relay::Relay;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use semel_servers::{Postgres, postgres_url};
+use test_services::{Postgres, postgres_url};
 
 use super::trial::{goes_on, on_postgres};
 use crate::brokers::promises::Broker;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use rand::seq::SliceRandom;
 use semel_redis::RedisStore;
-use semel_servers::{postgres_url, redis_url};
 use semel_stream::Pipeline;
+use test_services::{postgres_url, redis_url};
 
 use super::trial::{Effects, consume, on_postgres, pipeline};
 use crate::brokers::promises::{Broker, until};

@@ -66,7 +66,7 @@ fn file() -> Place {
 }
 
 fn postgres() -> Place {
-    let url = Arc::new(semel_servers::postgres_url().unwrap());
+    let url = Arc::new(test_services::postgres_url().unwrap());
     Place::new(async move || {
         semel_postgres::migrate(&url).await.unwrap();
         semel_postgres::PostgresStore::connect(&url).await.unwrap()
@@ -74,7 +74,7 @@ fn postgres() -> Place {
 }
 
 fn redis() -> Place {
-    let url = Arc::new(semel_servers::redis_url().unwrap());
+    let url = Arc::new(test_services::redis_url().unwrap());
     Place::new(async move || semel_redis::RedisStore::connect(&url).await.unwrap())
 }
 

@@ -1,6 +1,6 @@
 //! Redis: kills, replicas, a sentinel, a cluster.
 
-use semel_servers::{AppendFsync, Redis, RedisCluster, Sentinel};
+use test_services::{AppendFsync, Redis, RedisCluster, Sentinel};
 
 #[test]
 fn a_redis_answers_with_the_settings_that_were_asked_for() {

@@ -1,6 +1,6 @@
 //! The servers that tests share.
 
-use semel_servers::{nats_url, postgres_url, rabbitmq_url, redis_cluster_url, redis_url};
+use test_services::{nats_url, postgres_url, rabbitmq_url, redis_cluster_url, redis_url};
 
 #[test]
 fn a_process_gets_the_same_server_whenever_it_asks() {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use semel_servers::Nats;
+use test_services::Nats;
 
 /// What the server's JetStream answers to one request.
 fn ask(port: u16, subject: &str, request: &str) -> std::io::Result<String> {

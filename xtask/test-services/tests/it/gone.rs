@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use semel_servers::{AppendFsync, Postgres, Redis};
+use test_services::{AppendFsync, Postgres, Redis};
 
 /// Set in the process that is killed.
 const HOLDER: &str = "SEMEL_TEST_HOLDER";

@@ -6,7 +6,7 @@
 //! servers run as somebody who is not.
 //!
 //! ```no_run
-//! let server = semel_servers::Postgres::start()?;
+//! let server = test_services::Postgres::start()?;
 //! println!("{}", server.url());
 //! # anyhow::Ok(())
 //! ```

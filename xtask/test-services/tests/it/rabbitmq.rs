@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use semel_servers::RabbitMq;
+use test_services::RabbitMq;
 
 /// How the server greets who speaks its protocol.
 fn greeting(port: u16) -> std::io::Result<Vec<u8>> {

@@ -1,6 +1,6 @@
 //! PostgreSQL: kills, stops, standbys.
 
-use semel_servers::{Postgres, Standby};
+use test_services::{Postgres, Standby};
 
 #[test]
 fn a_server_answers_with_durable_settings() {
