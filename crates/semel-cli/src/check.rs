@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use semel::store::{Finding, Verdict};
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 use serde_json::{Value, json};
 
 use crate::opening;

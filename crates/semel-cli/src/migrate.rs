@@ -1,7 +1,7 @@
 //! `semel migrate`: makes what a store needs before it can be used, or brings it up to date.
 
 use anyhow::{Context, Result};
-use semel_server::store::{Address, Migrated};
+use semel_ops::store_url::{Address, Migrated};
 
 use crate::terminal::out;
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use semel::{Error, ErrorKind};
-use semel_server::store::{Address, Opened};
+use semel_ops::store_url::{Address, Opened};
 
 /// The store, which must be there: a mistyped address must not become an empty store.
 pub(crate) async fn open_existing(address: &Address) -> Result<Opened> {

@@ -1,7 +1,13 @@
 //! `semel proxy`: safe retries for a service that is not changed.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
-use semel_server::proxy::{Drained, Proxy, ProxySettings, raise_open_files};
+use semel_listen::raise_open_files;
+use semel_proxy::{AdminSide, Drained, Proxy, ProxySettings};
+use semel_server::access::{Audit, Tokens};
+use semel_server::admin;
+use semel_server::state::AppState;
 
 use crate::proxy_plan::ProxyPlan;
 use crate::signals::{Signals, Told};
@@ -17,9 +23,15 @@ pub(crate) async fn run(plan: &ProxyPlan) -> Result<()> {
     let telemetry = Telemetry::start("semel proxy", None)?;
     let mut signals = Signals::new().context("signals cannot be listened for")?;
     say_if_files_are_few(&settings);
+    if settings.admin.is_some() {
+        // Before anything is counted.
+        admin::recorder();
+    }
+    let audit = settings.audit.clone();
     let (store, upstream) = (settings.store.clone(), settings.upstream.clone());
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let proxy = Proxy::start(settings).await?;
+    let tokens = tokens(&settings)?;
+    let proxy = Proxy::start_with_admin(settings, admin_side(tokens.clone(), audit)).await?;
     let listening = proxy.listening();
     let admin = proxy
         .admin()
@@ -29,7 +41,7 @@ pub(crate) async fn run(plan: &ProxyPlan) -> Result<()> {
         proxy.survives()
     );
     while matches!(signals.next().await, Told::Reload) {
-        reload(&proxy, plan);
+        reload(&proxy, &tokens, plan);
     }
     eprintln!("semel proxy: stopping; what runs may finish, nothing new is taken");
     tokio::select! {
@@ -41,10 +53,34 @@ pub(crate) async fn run(plan: &ProxyPlan) -> Result<()> {
     Ok(())
 }
 
+/// Who may look at the dashboard, and act; none if everybody on this machine may.
+fn tokens(settings: &ProxySettings) -> Result<Tokens> {
+    Ok(match &settings.admin_tokens_file {
+        Some(path) => Tokens::read(path)?.tokens,
+        None => Tokens::none(),
+    })
+}
+
+/// Health, metrics and the dashboard, on the listener that the proxy has for them.
+fn admin_side(tokens: Tokens, audit: Option<PathBuf>) -> AdminSide {
+    Box::new(move |listener, running| {
+        let address = running.store_address.to_string();
+        let state = AppState {
+            audit: Audit::to(audit)?,
+            ..AppState::new(running.semel, running.store, address, tokens)
+        };
+        admin::Side::new(state, running.measure).serve(listener, running.phase)
+    })
+}
+
 /// Takes up what the file says now; if that cannot be, everything stays as it is.
-fn reload(proxy: &Proxy, plan: &ProxyPlan) {
+fn reload(proxy: &Proxy, known: &Tokens, plan: &ProxyPlan) {
     let reloaded = plan.settings().and_then(|settings| {
         let needs_restart = proxy.needs_restart(&settings);
+        let tokens = tokens(&settings)?;
+        if !known.is_empty() && !tokens.is_empty() {
+            known.replace(&tokens)?;
+        }
         proxy.reload(settings)?;
         Ok(needs_restart)
     });

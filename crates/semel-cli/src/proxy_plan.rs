@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use semel_server::config::{Config, Errors, Overrides};
-use semel_server::proxy::ProxySettings;
+use semel_config::Errors;
+use semel_proxy::ProxySettings;
+use semel_proxy::config::{Config, Overrides};
 
 use crate::terminal::{number, out};
 

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use semel::record::Record;
-use semel_server::sight::Counted;
-use semel_server::store::Address;
+use semel_ops::lookup::Counted;
+use semel_ops::store_url::Address;
 use serde_json::json;
 
 use crate::keys::words;

@@ -1,7 +1,7 @@
 //! `semel sweep`: removes what is past its retention, in bounded batches.
 
 use anyhow::Result;
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 use serde_json::json;
 
 use crate::opening;

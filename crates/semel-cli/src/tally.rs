@@ -6,8 +6,8 @@ use anyhow::Result;
 use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Filter, Store};
-use semel_server::sight::Counted;
-use semel_server::sight::walk::Walk;
+use semel_ops::lookup::Counted;
+use semel_ops::lookup::walk::Walk;
 use serde_json::{Value, json};
 
 use crate::keys::words;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use console::Term;
-use semel_server::sight::{Counted, walk};
-use semel_server::store::Address;
+use semel_ops::lookup::{Counted, walk};
+use semel_ops::store_url::Address;
 use serde_json::json;
 
 use crate::opening;

@@ -1,6 +1,6 @@
 //! Which store: what was typed, what the environment says, or the folder beside you.
 
-use semel_server::store::{Address, DEFAULT};
+use semel_ops::store_url::{Address, DEFAULT};
 
 use super::refused::{Meaning, refused};
 

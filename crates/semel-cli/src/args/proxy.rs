@@ -5,8 +5,11 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use http::Uri;
-use semel_server::config::{Admin, Named, Overrides};
-use semel_server::proxy::AccessLog;
+use semel_config::value;
+use semel_ops::store_setting::StoreOverrides;
+use semel_proxy::AccessLog;
+use semel_proxy::config::{Admin, Named, Overrides};
+use semel_server::access::Tokens;
 
 use super::Command;
 use super::place::{Place, VARIABLE};
@@ -21,7 +24,7 @@ pub(super) struct TypedProxy {
     #[arg(long, value_name = "URL", value_parser = Overrides::upstream)]
     upstream: Option<Uri>,
     /// Where clients come; 127.0.0.1:8080 unless said
-    #[arg(long, value_name = "ADDR", value_parser = Overrides::address)]
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     listen: Option<SocketAddr>,
     /// A file with everything that there is to say, route by route
     #[arg(long, value_name = "FILE")]
@@ -72,11 +75,11 @@ impl TypedProxy {
         let overrides = Overrides {
             upstream: self.upstream,
             listen: self.listen,
-            store,
-            store_variable: variable.map(|store| (VARIABLE, store)),
+            store: StoreOverrides { store, variable: variable.map(|store| (VARIABLE, store)) },
             admin: self.admin,
             admin_public: self.admin_public,
             tokens: self.tokens,
+            tokens_check: Some(|path| Tokens::read(path).map(drop)),
             audit: self.audit,
             profile: self.profile,
             access_log,
@@ -84,4 +87,9 @@ impl TypedProxy {
         let plan = ProxyPlan { file: self.config, overrides };
         Ok(if self.check { Command::CheckProxy(plan) } else { Command::Proxy(plan) })
     }
+}
+
+/// Reads an address to listen on as a configuration file does.
+pub(super) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    value::address(text).map_err(|error| format!("this is {error}"))
 }

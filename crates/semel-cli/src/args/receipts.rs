@@ -132,7 +132,7 @@ impl TypedReceipts {
 }
 
 impl TypedEvent {
-    fn of(self, store: semel_server::store::Address) -> Of {
+    fn of(self, store: semel_ops::store_url::Address) -> Of {
         let Self { pipeline, event, scope } = self;
         Of { store, scope: scope.unwrap_or_default().0, pipeline, event }
     }

@@ -1,7 +1,7 @@
 //! The command as a whole.
 
 use clap::{CommandFactory, Parser, Subcommand};
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 
 use super::bench::TypedBench;
 use super::consume::TypedConsume;

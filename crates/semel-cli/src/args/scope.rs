@@ -6,5 +6,5 @@ pub(super) struct Scope(pub(super) Vec<Box<str>>);
 
 /// Splits at each `/` that no `\` stands before.
 pub(super) fn scope(text: &str) -> Result<Scope, String> {
-    semel_server::shown::scope::parse(text).map(Scope)
+    semel_ops::format::scope::parse(text).map(Scope)
 }

@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use http::Uri;
-use semel_server::config::{Overrides, ServerOverrides};
-use semel_server::proxy::ServerTls;
+use semel_listen::ServerTls;
+use semel_ops::store_setting::StoreOverrides;
+use semel_server::config::ServerOverrides;
 
 use super::Command;
 use super::place::{Place, VARIABLE};
+use super::proxy::listen_address;
 use super::refused::{Meaning, refused};
 use crate::serve::ServePlan;
 
@@ -20,7 +22,7 @@ const OTLP_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 #[derive(Debug, clap::Args)]
 pub(super) struct TypedServe {
     /// Where callers come; 127.0.0.1:4747 unless said
-    #[arg(long, value_name = "ADDR", value_parser = Overrides::address)]
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     listen: Option<SocketAddr>,
     /// A file with everything that there is to say, in its table [server]
     #[arg(long, value_name = "FILE")]
@@ -56,8 +58,7 @@ impl TypedServe {
         let tls = self.tls_certificate.zip(self.tls_key);
         let overrides = ServerOverrides {
             listen: self.listen,
-            store,
-            store_variable: variable.map(|store| (VARIABLE, store)),
+            store: StoreOverrides { store, variable: variable.map(|store| (VARIABLE, store)) },
             tokens: self.tokens,
             tokens_variable: set(TOKENS_VARIABLE),
             audit: self.audit,

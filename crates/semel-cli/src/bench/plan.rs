@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use semel::Semel;
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 
 use super::{measure, report};
 use crate::terminal::out;

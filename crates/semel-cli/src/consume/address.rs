@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use semel_server::store::Url;
+use semel_ops::store_url::Url;
 
 /// What there is, for whoever asked for something else.
 const AVAILABLE: &str = "there are `nats://HOST/STREAM?durable=NAME`, `amqp://USER:PASSWORD@HOST/VHOST?queue=NAME`, \

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use semel::{Lapse, Semel};
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 use semel_stream::{Checkpoint, EventKey, OnMissingKey, Order, Pipeline};
 
 use super::address::SourceAddress;

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
-use semel_server::config::{Admin, Config, Overrides};
-use semel_server::proxy::{AccessLog, Proxy, ProxySettings};
-use semel_server::store::Address;
+use semel_ops::store_setting::StoreOverrides;
+use semel_ops::store_url::Address;
+use semel_proxy::config::{Admin, Config, Overrides};
+use semel_proxy::{AccessLog, Proxy, ProxySettings};
 use tempfile::TempDir;
 
 /// What the proxy is told. A lease that is over soon, so that nobody waits long for what only a person can decide.
@@ -40,7 +41,7 @@ fn settings(upstream: SocketAddr, folder: &TempDir) -> Result<ProxySettings> {
     let overrides = Overrides {
         upstream: Some(Overrides::upstream(&format!("http://{upstream}")).map_err(anyhow::Error::msg)?),
         listen: Some(([127, 0, 0, 1], 0).into()),
-        store: Some(Address::File(folder.path().join("store"))),
+        store: StoreOverrides { store: Some(Address::File(folder.path().join("store"))), variable: None },
         admin: Some(Admin::Off),
         access_log: Some(AccessLog::Off),
         ..Overrides::default()

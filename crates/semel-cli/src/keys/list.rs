@@ -7,8 +7,8 @@ use semel::RecordId;
 use semel::clock::Timestamp;
 use semel::record::{Record, StateWord};
 use semel::store::{Filter, Store};
-use semel_server::store::Address;
-use semel_server::view::RecordView;
+use semel_ops::record_json::RecordView;
+use semel_ops::store_url::Address;
 
 use super::show::Bytes;
 use super::{IdPrefix, words};
@@ -16,7 +16,7 @@ use crate::opening;
 use crate::terminal::bar::Bar;
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{number, out, span, style};
-use semel_server::sight::walk::{self, Page, Walk};
+use semel_ops::lookup::walk::{self, Page, Walk};
 
 /// How many digits of an id say where to go on: no two ids ever share so many.
 const CURSOR_DIGITS: usize = 16;

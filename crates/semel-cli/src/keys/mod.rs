@@ -11,7 +11,7 @@ mod show;
 mod which;
 
 pub(crate) use list::{Filtered, List, list};
-pub(crate) use semel_server::shown::record as words;
+pub(crate) use semel_ops::format::record as words;
 pub(crate) use settle::{How, Release, Resolve, release, resolve};
 pub(crate) use show::{Bytes, Show, show};
 pub(crate) use which::{IdPrefix, Which};

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use semel::clock::Timestamp;
 use semel::record::{Record, Running, State};
 use semel::{Outcome, OutcomeKind, Resolution};
-use semel_server::operate::{Settled, release_in, resolve_in};
-use semel_server::store::Address;
+use semel_ops::operator_actions::{Settled, release_in, resolve_in};
+use semel_ops::store_url::Address;
 
 use super::show::headline;
 use super::which::{Found, Which};

@@ -4,8 +4,8 @@ use anyhow::Result;
 use semel::clock::Timestamp;
 use semel::record::{Record, State};
 use semel::{Lapse, Outcome};
-use semel_server::store::Address;
-use semel_server::view::{Content, RecordView};
+use semel_ops::record_json::{Content, RecordView};
+use semel_ops::store_url::Address;
 
 use super::which::{Found, Which};
 use super::words;

@@ -5,9 +5,9 @@ use semel::Key;
 use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Filter, Store};
-pub(crate) use semel_server::sight::IdPrefix;
+pub(crate) use semel_ops::lookup::IdPrefix;
 
-use semel_server::sight::walk::Walk;
+use semel_ops::lookup::walk::Walk;
 
 /// Which record is meant.
 #[derive(Clone, Debug)]

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use semel::clock::Timestamp;
-use semel_server::shown::scope;
-use semel_server::sight::walk::Walk;
-use semel_server::store::Address;
-use semel_server::view::offset::{OffsetRow, OffsetsWanted};
+use semel_ops::format::scope;
+use semel_ops::lookup::walk::Walk;
+use semel_ops::record_json::offset::{OffsetRow, OffsetsWanted};
+use semel_ops::store_url::Address;
 
 use crate::opening;
 use crate::terminal::bar::Bar;

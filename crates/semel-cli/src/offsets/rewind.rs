@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use anyhow::{Result, bail};
 use semel::Semel;
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 use semel_stream::{Offset, Pipeline, Position};
 
 use crate::opening;

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use semel::clock::Timestamp;
 use semel::record::{Record, State};
 use semel::{Outcome, OutcomeKind, RecordedOnce, Resolution, Resolved, Semel};
-use semel_server::store::{Address, Opened};
+use semel_ops::store_url::{Address, Opened};
 use semel_stream::{EventRecord, Pipeline};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::keys::{self, Bytes, Which};
 use crate::opening;
 use crate::terminal::question::{Consent, ask};
 use crate::terminal::{moment, out, text};
-use semel_server::sight::walk;
+use semel_ops::lookup::walk;
 
 /// The kind of a receipt that nobody's run stands behind.
 const BY_HAND: &str = "recorded";

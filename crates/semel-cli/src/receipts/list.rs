@@ -7,10 +7,10 @@ use anyhow::Result;
 use console::Style;
 use semel::Semel;
 use semel::clock::Timestamp;
-use semel_server::sight::walk;
-use semel_server::store::Address;
-use semel_server::view::Content;
-use semel_server::view::receipt::{ReceiptView, error};
+use semel_ops::lookup::walk;
+use semel_ops::record_json::Content;
+use semel_ops::record_json::receipt::{ReceiptView, error};
+use semel_ops::store_url::Address;
 use semel_stream::{EventRecord, EventState, Pipeline, ReceiptFilter, ReceiptsAfter, Statistics};
 
 use crate::opening;

@@ -1,8 +1,8 @@
 //! Started, reloaded, stopped.
 
 use anyhow::{Context, Result};
+use semel_listen::raise_open_files;
 use semel_server::config::ServerMeaning;
-use semel_server::proxy::raise_open_files;
 use semel_server::serve::{Drained, Server};
 
 use super::plan::ServePlan;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use semel_server::config::{Config, Errors, ServerMeaning, ServerOverrides};
+use semel_config::{Errors, Source};
+use semel_server::config::{ServerMeaning, ServerOverrides, server};
 
 use crate::terminal::{number, out};
 
@@ -17,7 +18,7 @@ pub(crate) struct ServePlan {
 impl ServePlan {
     /// What the file means now, with what the command line says; or all that is wrong with it, a line each.
     pub(crate) fn meaning(&self) -> Result<ServerMeaning> {
-        self.config().and_then(|config| config.server(&self.overrides)).map_err(|errors| told(&errors))
+        self.source().and_then(|source| server(&source, &self.overrides)).map_err(|errors| told(&errors))
     }
 
     /// Prints what it means, as a file that means the same.
@@ -29,10 +30,10 @@ impl ServePlan {
         out::print(&meaning.effective())
     }
 
-    fn config(&self) -> Result<Config, Errors> {
+    fn source(&self) -> Result<Source, Errors> {
         match &self.file {
-            Some(path) => Config::read(path),
-            None => Ok(Config::none("semel serve")),
+            Some(path) => Source::read(path),
+            None => Ok(Source::none("semel serve")),
         }
     }
 }

@@ -14,4 +14,4 @@ pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod text;
 
-pub(crate) use semel_server::shown::{bytes, number, span};
+pub(crate) use semel_ops::format::{bytes, number, span};

@@ -1,8 +1,8 @@
 //! Moments of a store's clock, for people and for scripts.
 
 use semel::clock::Timestamp;
-pub(crate) use semel_server::moment::rfc3339;
-use semel_server::moment::{date, time};
+pub(crate) use semel_ops::format::moment::rfc3339;
+use semel_ops::format::moment::{date, time};
 
 use super::span;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use semel::record::State;
 use semel::store::{Filter, Store};
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 
 use super::frame::{End, Header};
 use super::{line, resume};
@@ -17,7 +17,7 @@ use crate::opening;
 use crate::terminal::bar::Bar;
 use crate::terminal::moment;
 use crate::terminal::number::counted;
-use semel_server::sight::walk::{self, Walk};
+use semel_ops::lookup::walk::{self, Walk};
 
 /// What is to be exported, and where to.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Store, Swap, SwapReply};
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 
 use super::adopt::{IfRunning, adopt, is_the_same, was_running};
 use super::reading::{Completeness, Reading};
@@ -16,7 +16,7 @@ use super::report::Report;
 use crate::opening;
 use crate::terminal::bar::Bar;
 use crate::terminal::out;
-use semel_server::sight::walk;
+use semel_ops::lookup::walk;
 
 /// How many records are written at once.
 const BATCH_RECORDS: usize = 256;

@@ -1,6 +1,6 @@
 //! What came of the records of an import.
 
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 use serde_json::{Value, json};
 
 use super::adopt::IfRunning;

@@ -2,7 +2,7 @@
 
 use semel::record::PermitId;
 use semel::{Key, Semel};
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 use tempfile::TempDir;
 use test_services::Lent;
 

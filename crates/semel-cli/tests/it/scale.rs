@@ -8,7 +8,7 @@ use semel::machine::claim::{Ask, Probe, Reentry, record_once};
 use semel::record::PermitId;
 use semel::store::{Scan, Swap};
 use semel::{Key, Lapse, Outcome};
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 
 use crate::binary::{on, semel};
 use crate::place::{Place, wait_for};

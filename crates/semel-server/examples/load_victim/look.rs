@@ -7,7 +7,7 @@ use semel::clock::{Clock, SystemClock};
 use semel::record::{PermitId, Record, State};
 use semel::store::{Scan, Store};
 use semel::{ErrorKind, Key, Result, Semel};
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 
 use crate::say;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use semel::store::Store;
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 use semel_testkit::history::concurrent_history;
 use semel_testkit::sweeping::sweep_while_claiming;
 

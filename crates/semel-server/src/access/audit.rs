@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use super::audit_file::AuditFile;
-use crate::moment::rfc3339;
+use semel_ops::format::moment::rfc3339;
 
 /// How many lines may wait for the disk at once: more operators than that do not act at the same moment.
 const WAITING_MAX: usize = 64;
@@ -89,16 +89,21 @@ struct Line<'a> {
 impl Audit {
     /// To the program's own log only.
     pub fn to_log() -> Self {
-        Self::to(To::Log)
+        Self::writing_to(To::Log)
     }
 
     /// To this file, a line of JSON each; it is made if it is missing, and only ever appended to. It may be moved away at
     /// any time: the next line is written to a new one.
     pub fn to_file(path: impl Into<PathBuf>) -> Result<Self> {
-        Ok(Self::to(To::File(Arc::new(AuditFile::open(path.into())?))))
+        Ok(Self::writing_to(To::File(Arc::new(AuditFile::open(path.into())?))))
     }
 
-    fn to(to: To) -> Self {
+    /// To this file, or to the program's own log where there is none.
+    pub fn to(file: Option<PathBuf>) -> Result<Self> {
+        file.map_or_else(|| Ok(Self::to_log()), Self::to_file)
+    }
+
+    fn writing_to(to: To) -> Self {
         Self { to, clock: SystemClock::new(), places: Semaphore::new(WAITING_MAX) }
     }
 

@@ -2,12 +2,12 @@
 //!
 //! - [`role`](Role): what a role may. [`caller`](Caller): who asks, and how far their scope reaches.
 //! - [`tokens`](Tokens): bearer tokens, kept as digests ([`digest`](TokenDigest)); [`tokens_file`](FromFile): where they are kept.
-//! - [`quota`](Quota): how often a caller may ask. [`asker`](Asker): the caller of a request of the API.
+//! - [`quota`](Quota): how often a caller may ask. [`authenticated`](Authenticated): the caller of a request of the API.
 //! - [`audit`](Audit): every action of an operator, written down before it is done, in [`audit_file`].
 
-mod asker;
 mod audit;
 mod audit_file;
+mod authenticated;
 mod caller;
 mod digest;
 mod quota;
@@ -15,8 +15,8 @@ mod role;
 mod tokens;
 mod tokens_file;
 
-pub use asker::Asker;
 pub use audit::{Action, Audit, Entry, Noted};
+pub use authenticated::Authenticated;
 pub use caller::Caller;
 pub use digest::{TokenDigest, new_token};
 pub use quota::Quota;

@@ -5,8 +5,10 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use semel_config::Errors;
+
 use super::tokens::Tokens;
-use crate::config::{self, Errors};
+use crate::config;
 
 /// More than a file of tokens can need.
 const FILE_BYTES_MAX: u64 = 16 << 20;

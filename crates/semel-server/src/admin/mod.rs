@@ -8,4 +8,4 @@ mod recorder;
 mod side;
 
 pub use recorder::{Scraped, recorder};
-pub(crate) use side::Side;
+pub use side::Side;

@@ -7,7 +7,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::listen::{Phase, phase};
+use semel_listen::{Phase, phase};
 
 /// Bounds of the histograms, in seconds: from a replay in memory to a slow upstream.
 const SECONDS: [f64; 16] =

@@ -9,9 +9,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::recorder;
-use crate::listen::{Door, InFlight, Limits, Phase, phase};
-use crate::serve::{Gauges, Hall, Shown, shown};
-use crate::served::Served;
+use crate::serve::{Dispatch, Gauges, Shown, shown};
+use crate::state::AppState;
+use semel_listen::{Acceptor, InFlight, Limits, Phase, phase};
 
 /// Nobody who runs a process needs more, and whoever else comes here gets no more.
 const LIMITS: Limits = Limits {
@@ -27,14 +27,19 @@ const IN_FLIGHT_MAX: usize = 1_024;
 const BODY: Duration = Duration::from_secs(30);
 
 /// What those who run a process may look at.
-pub(crate) struct Side {
-    pub(crate) served: Arc<Served>,
-    pub(crate) gauges: Gauges,
+pub struct Side {
+    served: Arc<AppState>,
+    gauges: Gauges,
 }
 
 impl Side {
+    /// What is looked at, and what sets the gauges that are only known when they are asked for.
+    pub fn new(state: AppState, measure: Arc<dyn Fn() + Send + Sync>) -> Self {
+        Self { served: Arc::new(state), gauges: Gauges(measure) }
+    }
+
     /// Answers on this listener until the process has stopped.
-    pub(crate) fn serve(self, listener: TcpListener, watched: watch::Receiver<Phase>) -> Result<SocketAddr> {
+    pub fn serve(self, listener: TcpListener, watched: watch::Receiver<Phase>) -> Result<SocketAddr> {
         let address = listener.local_addr().map_err(|error| {
             let message = format!("the admin listener has no address: {error}; start again");
             semel::Error::new(semel::ErrorKind::Unavailable, message)
@@ -42,7 +47,7 @@ impl Side {
         // Without tokens, what others can reach shows no keys and lets nobody act.
         let is_open = address.ip().is_loopback() || !self.served.tokens.is_empty();
         let what = if is_open { Shown::ReadSide } else { Shown::HealthOnly };
-        let hall = Hall {
+        let dispatch = Dispatch {
             app: shown(Arc::clone(&self.served), self.gauges, what),
             served: Arc::clone(&self.served),
             in_flight: InFlight::new(IN_FLIGHT_MAX),
@@ -52,7 +57,7 @@ impl Side {
             join_trace: None,
         };
         let (own, own_phase) = watch::channel(Phase::Serving);
-        tokio::spawn(Door::new(listener, None, LIMITS, Arc::new(hall), own_phase)?.run());
+        tokio::spawn(Acceptor::new(listener, None, LIMITS, Arc::new(dispatch), own_phase)?.run());
         if let Some(scraped) = recorder() {
             tokio::spawn(scraped.sum_up(watched.clone()));
         }
@@ -62,7 +67,7 @@ impl Side {
 }
 
 /// While the process drains, it is still said how it is; after that, nothing is.
-async fn follow(mut watched: watch::Receiver<Phase>, served: Arc<Served>, own: watch::Sender<Phase>) {
+async fn follow(mut watched: watch::Receiver<Phase>, served: Arc<AppState>, own: watch::Sender<Phase>) {
     phase::no_longer_serving(&mut watched).await;
     served.waits.drain();
     phase::over(&mut watched).await;

@@ -9,23 +9,24 @@ use semel::{Decision, Permit};
 use super::admit::admit;
 use super::body::{Answer, Json};
 use super::each::each;
+#[cfg(feature = "openapi")]
 use super::openapi::Refused;
 use super::permit_text;
 use super::problem::Problem;
 use super::wire::{Answers, Asked, Batch, Claim, Decided, Granting, RecordOnce, RecordedOnce};
-use crate::access::{Asker, Caller, Need};
-use crate::served::Served;
-use crate::sight::Seen;
+use crate::access::{Authenticated, Caller, Need};
+use crate::monitoring::Seen;
+use crate::state::AppState;
 
 /// Claim a key: exactly one of all callers is told to run
 ///
 /// With a `permit_id`, the same claim may be sent again after a lost reply and finds its own run. Without one, a claim
 /// whose caller went away before it could be told is given back at once.
-#[utoipa::path(post, path = "/v1/claim", tag = "work", operation_id = "claim", request_body = Claim,
-    responses((status = 200, description = "The decision.", body = Decided, example = json!({"decision": "run", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "permit": "p1.AAAAAAAAAAAAAAAAAAAAAQ", "attempt": 1, "fence": 17, "lease_ms": 60000, "steps": []})), Refused))]
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/claim", tag = "work", operation_id = "claim", request_body = Claim,
+    responses((status = 200, description = "The decision.", body = Decided, example = json!({"decision": "run", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "permit": "p1.AAAAAAAAAAAAAAAAAAAAAQ", "attempt": 1, "fence": 17, "lease_ms": 60000, "steps": []})), Refused)))]
 pub(super) async fn claim(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
@@ -37,7 +38,7 @@ pub(super) async fn claim(
 }
 
 /// Waits for a running caller to settle. With too many waiting, or while the server stops, the key is just busy.
-async fn patient(served: &Served, claim: semel::Claim, wait: Duration) -> Result<Decision, Problem> {
+async fn patient(served: &AppState, claim: semel::Claim, wait: Duration) -> Result<Decision, Problem> {
     let Some(mut waiting) = served.waits.enter() else { return Ok(served.semel.claim(claim).await?) };
     let at_once = claim.clone();
     tokio::select! {
@@ -50,12 +51,12 @@ async fn patient(served: &Served, claim: semel::Claim, wait: Duration) -> Result
 /// Claim up to 1,000 keys in one request
 ///
 /// Each is decided by itself, and the answers come in the order of the items. They ride to the store together.
-#[utoipa::path(post, path = "/v1/claim/batch", tag = "work", operation_id = "claim_batch",
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/claim/batch", tag = "work", operation_id = "claim_batch",
     request_body = Batch<Claim>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<Decided>, example = json!({"answers": [{"decision": "busy", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "owner": "worker-7", "since": "2026-11-16T02:14:26.123456Z", "retry_after_ms": 41200}]})), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<Decided>, example = json!({"answers": [{"decision": "busy", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "owner": "worker-7", "since": "2026-11-16T02:14:26.123456Z", "retry_after_ms": 41200}]})), Refused)))]
 pub(super) async fn claim_batch(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     asker.need(Need::Claim)?;
@@ -89,12 +90,12 @@ fn asked_at_once(item: &Claim<'_>, caller: &Caller) -> Result<Asked, Problem> {
 /// Store an outcome that is already there, unless the key is taken
 ///
 /// Claim and complete in one: for work that is known to be done by the time it is told of.
-#[utoipa::path(post, path = "/v1/record_once", tag = "work", operation_id = "record_once",
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/record_once", tag = "work", operation_id = "record_once",
     request_body = RecordOnce,
-    responses((status = 200, description = "The decision.", body = RecordedOnce, example = json!({"decision": "recorded", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "remembered_until": "2026-11-17T02:14:26.123456Z"})), Refused))]
+    responses((status = 200, description = "The decision.", body = RecordedOnce, example = json!({"decision": "recorded", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "remembered_until": "2026-11-17T02:14:26.123456Z"})), Refused)))]
 pub(super) async fn record_once(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
@@ -106,12 +107,12 @@ pub(super) async fn record_once(
 }
 
 /// Store up to 1,000 outcomes in one request
-#[utoipa::path(post, path = "/v1/record_once/batch", tag = "work", operation_id = "record_once_batch",
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/record_once/batch", tag = "work", operation_id = "record_once_batch",
     request_body = Batch<RecordOnce>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<RecordedOnce>, example = json!({"answers": [{"decision": "recorded", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "remembered_until": "2026-11-17T02:14:26.123456Z"}]})), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<RecordedOnce>, example = json!({"answers": [{"decision": "recorded", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "remembered_until": "2026-11-17T02:14:26.123456Z"}]})), Refused)))]
 pub(super) async fn record_once_batch(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     asker.need(Need::Claim)?;
@@ -138,7 +139,7 @@ pub(super) async fn record_once_batch(
 }
 
 /// Tells whoever listens; keeps the permit of a run, and writes it as text.
-fn granting(served: &Served, decision: &Decision) -> Granting {
+fn granting(served: &AppState, decision: &Decision) -> Granting {
     let told = |key: &semel::Key, attempt: u32| Seen {
         decision: decision.word(),
         key: key.clone(),
@@ -160,14 +161,14 @@ fn granting(served: &Served, decision: &Decision) -> Granting {
 }
 
 /// Keeps a permit for whoever settles it here, and writes it as text.
-pub(super) fn handed_out(served: &Served, permit: &Permit) -> Granting {
+pub(super) fn handed_out(served: &AppState, permit: &Permit) -> Granting {
     let steps = permit.steps();
     served.api.granted.keep(permit.clone());
     let text = permit.parts().as_ref().map(permit_text::written).unwrap_or_default();
     Granting { text, steps }
 }
 
-fn tell_once(served: &Served, once: &semel::RecordedOnce) {
+fn tell_once(served: &AppState, once: &semel::RecordedOnce) {
     let (word, record) = match once {
         // It was granted and completed in one: both ends are told as the end.
         semel::RecordedOnce::Recorded(record) => ("done", record),

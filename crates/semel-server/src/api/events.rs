@@ -19,14 +19,15 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::admit::admit;
+#[cfg(feature = "openapi")]
 use super::openapi::Looked;
 use super::problem::{Code, Problem};
 use super::query::Query;
 use super::stats::{CensusView, Decisions};
-use crate::access::{Asker, Caller, Need};
-use crate::served::Served;
-use crate::sight::{Sample, Seen};
-use crate::view::Id;
+use crate::access::{Authenticated, Caller, Need};
+use crate::monitoring::{Sample, Seen};
+use crate::state::AppState;
+use semel_ops::record_json::Id;
 
 /// How often something is said although nothing happened, so that both sides know of each other.
 const COMMENT_EVERY: Duration = Duration::from_secs(15);
@@ -36,13 +37,13 @@ const PIECES_MAX: usize = 16;
 const PIECE_BYTES: usize = 16 << 10;
 
 /// Who listens.
-pub(super) struct Listener(Asker);
+pub(super) struct Listener(Authenticated);
 
-impl FromRequestParts<Arc<Served>> for Listener {
+impl FromRequestParts<Arc<AppState>> for Listener {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Problem> {
-        Asker::looking(served, &parts.headers).map(Self)
+    async fn from_request_parts(parts: &mut Parts, served: &Arc<AppState>) -> Result<Self, Problem> {
+        Authenticated::looking(served, &parts.headers).map(Self)
     }
 }
 
@@ -51,13 +52,13 @@ impl FromRequestParts<Arc<Served>> for Listener {
 /// Server-sent events: `decision` (within the token's scope), `rates` each second (for a token without a scope), `census`
 /// when records were counted anew, `missed` if the listener was too slow. A comment comes every 15 seconds. It ends when
 /// the server stops; listen again then.
-#[utoipa::path(get, path = "/v1/events", tag = "look", operation_id = "events",
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/events", tag = "look", operation_id = "events",
     responses((status = 200, description = "Events until the end.", body = String,
         content_type = "text/event-stream",
         example = "event: decision\ndata: {\"decision\":\"run\",\"id\":\"9f86…\",\"scope\":[\"acme\"],\"operation\":\"charge\",\"name\":\"order-1042\",\"attempt\":1}\n\n"),
-        Looked))]
+        Looked)))]
 pub(super) async fn events(
-    State(served): State<Arc<Served>>,
+    State(served): State<Arc<AppState>>,
     Listener(asker): Listener,
     query: Query,
 ) -> Result<Response, Problem> {
@@ -84,14 +85,14 @@ pub(super) async fn events(
 
 /// One listener.
 struct Told {
-    served: Arc<Served>,
+    served: Arc<AppState>,
     caller: Arc<Caller>,
     decisions: Receiver<Arc<Seen>>,
     sender: Sender<Bytes>,
 }
 
 impl Told {
-    fn new(served: Arc<Served>, caller: Arc<Caller>, sender: Sender<Bytes>) -> Self {
+    fn new(served: Arc<AppState>, caller: Arc<Caller>, sender: Sender<Bytes>) -> Self {
         let decisions = served.live.listen();
         Self { served, caller, decisions, sender }
     }

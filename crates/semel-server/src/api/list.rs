@@ -11,18 +11,18 @@ use semel::{Key, RecordId, Result as Semel};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
-use utoipa::{IntoParams, ToSchema};
 
 use super::admit::admit;
 use super::body::Answer;
+#[cfg(feature = "openapi")]
 use super::openapi::Looked;
 use super::problem::{Code, Problem};
 use super::query::{Page, Query, within};
-use crate::access::{Asker, Need};
-use crate::served::Served;
-use crate::shown::span;
-use crate::sight::walk::{self, Walk};
-use crate::view::{Content, Id, RecordView};
+use crate::access::{Authenticated, Need};
+use crate::state::AppState;
+use semel_ops::format::span;
+use semel_ops::lookup::walk::{self, Walk};
+use semel_ops::record_json::{Content, Id, RecordView};
 
 /// How many records are in memory at once, with whatever is in their outcomes.
 const RECORDS_AT_ONCE: usize = 64;
@@ -30,10 +30,11 @@ const RECORDS_AT_ONCE: usize = 64;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A page of records, in the order of their ids.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct Records {
     /// Never with the bytes of their outcomes.
-    #[schema(value_type = Vec<RecordView>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<RecordView>))]
     records: Vec<Box<RawValue>>,
     /// What to give as `after` for the next page; `null` after the last. A page may be short, or empty, and not the last:
     /// it looks for a bounded time.
@@ -41,7 +42,8 @@ pub(super) struct Records {
 }
 
 /// The state of a record.
-#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StateName {
     Running,
@@ -51,37 +53,37 @@ pub(super) enum StateName {
 }
 
 /// Which records are wanted.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct ListQuery {
     /// A part of the tenant's path; once for each, outermost first. Scopes below it are listed, too.
-    #[param(required = false)]
+    #[cfg_attr(feature = "openapi", param(required = false))]
     scope: Vec<String>,
     /// What kind of work. With a name and all of the scope, it names one record, which is found at once.
     operation: Option<String>,
     /// Which one of its kind.
     name: Option<String>,
     /// In one of these states; any if there is none.
-    #[param(required = false, inline)]
+    #[cfg_attr(feature = "openapi", param(required = false, inline))]
     state: Vec<StateName>,
     /// First seen longer ago than this: `10m`, `2h`, `3d`.
-    #[param(example = "10m")]
+    #[cfg_attr(feature = "openapi", param(example = "10m"))]
     older_than: Option<String>,
     /// How many at most; 100 if not given.
-    #[param(minimum = 1, maximum = 1_000)]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 1_000))]
     limit: Option<u32>,
     /// Behind this record: `next` of the page before.
-    #[param(value_type = Option<Id>)]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<Id>))]
     after: Option<String>,
 }
 
 /// List records, a page at a time
-#[utoipa::path(get, path = "/v1/records", tag = "look", operation_id = "records", params(ListQuery),
-    responses((status = 200, description = "A page.", body = Records), Looked))]
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/records", tag = "look", operation_id = "records", params(ListQuery),
+    responses((status = 200, description = "A page.", body = Records), Looked)))]
 pub(super) async fn records(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     mut query: Query,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::List, 1)?;
@@ -107,7 +109,7 @@ pub(super) async fn records(
     }
     let next = look(store, filter, &page, |record, now| {
         listed.push(written(&RecordView::of(record, now, Content::Hidden))?);
-        Ok(Kept::Yes)
+        Ok(ApiState::Yes)
     })
     .await?;
     Answer::of(&Records { records: listed, next: next.map(Id) })
@@ -125,7 +127,7 @@ async fn the_one(store: &dyn Store, filter: &Filter) -> Semel<Option<(Record, Ti
 
 /// Whether a record counts against the page's limit.
 #[derive(PartialEq)]
-pub(super) enum Kept {
+pub(super) enum ApiState {
     Yes,
     No,
 }
@@ -135,7 +137,7 @@ pub(super) async fn look(
     store: &dyn Store,
     filter: Filter,
     page: &Page,
-    mut each: impl FnMut(&Record, Timestamp) -> Result<Kept, Problem>,
+    mut each: impl FnMut(&Record, Timestamp) -> Result<ApiState, Problem>,
 ) -> Result<Option<RecordId>, Problem> {
     let started_at = Instant::now();
     let mut walk = Walk::new(store, filter, page.after);
@@ -143,7 +145,7 @@ pub(super) async fn look(
     loop {
         let Some(found) = walk.next_of(left.min(RECORDS_AT_ONCE)).await? else { return Ok(None) };
         for record in &found.records {
-            left = left.saturating_sub(usize::from(each(record, found.now)? == Kept::Yes));
+            left = left.saturating_sub(usize::from(each(record, found.now)? == ApiState::Yes));
         }
         if left == 0 || started_at.elapsed() >= LOOK {
             return Ok(walk.after());

@@ -5,19 +5,20 @@
 //! - `admit`: whether a caller may ask at all. `permit_text`: a permit that another server can go on with. `granted`: the permits that this one granted.
 //! - `records`, `list`, `stats`, `pipelines`: what people and tools look at. `operators`: what they do. `query`: strict URLs.
 //! - `events`: what happens now. `openapi`, `docs`: all of this described, for programs and for people.
-//! - [`kept`](Kept): what is kept between requests.
+//! - [`state`](ApiState): what is kept between requests.
 
 mod admit;
 mod body;
 mod claim;
+#[cfg(feature = "openapi")]
 mod docs;
 mod each;
 mod events;
-mod granted;
-mod kept;
 mod list;
+#[cfg(feature = "openapi")]
 mod openapi;
 mod operators;
+mod permit_cache;
 mod permit_text;
 mod pipelines;
 pub mod problem;
@@ -26,9 +27,10 @@ mod records;
 mod resume;
 mod router;
 mod settle;
+mod state;
 mod stats;
 mod wire;
 
-pub use kept::Kept;
 pub use problem::Problem;
 pub use router::router;
+pub use state::ApiState;

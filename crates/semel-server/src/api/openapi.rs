@@ -10,8 +10,9 @@ use utoipa::{IntoResponses, Modify, OpenApi};
 
 use super::list::StateName;
 use super::problem::{Code, Problem, Written};
+use super::{claim, docs, events, list, operators, pipelines, records, resume, settle, stats};
 
-/// The document, but for its paths.
+/// The document.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -26,9 +27,40 @@ use super::problem::{Code, Problem, Written};
     ),
     security((), ("bearer" = [])),
     modifiers(&Security),
-    components(schemas(Written, StateName))
+    components(schemas(Written, StateName)),
+    paths(
+        claim::claim,
+        claim::claim_batch,
+        claim::record_once,
+        claim::record_once_batch,
+        resume::resume,
+        settle::complete,
+        settle::complete_batch,
+        settle::release,
+        settle::release_batch,
+        settle::hold,
+        settle::renew,
+        settle::renew_batch,
+        settle::step,
+        records::by_key,
+        records::by_id,
+        list::records,
+        stats::stats,
+        pipelines::offsets,
+        pipelines::receipts,
+        operators::release,
+        operators::resolve,
+        events::events,
+        docs::document,
+        docs::page
+    )
 )]
-pub(super) struct Document;
+struct Document;
+
+/// What the routes are described as.
+pub(super) fn description() -> utoipa::openapi::OpenApi {
+    Document::openapi()
+}
 
 struct Security;
 

@@ -5,33 +5,36 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use semel::Resolution;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::admit::admit;
 use super::body::{Answer, Json};
+#[cfg(feature = "openapi")]
 use super::openapi::Refused;
 use super::problem::{Code, Problem};
 use super::query::id;
 use super::records::found;
 use super::wire::{Outcome, Text, bounded};
-use crate::access::{Asker, Need};
-use crate::operate::{self, Settled};
-use crate::served::Served;
+use crate::access::{Authenticated, Need};
+use crate::operator_actions;
+use crate::state::AppState;
+use semel_ops::operator_actions::Settled;
 
 /// Releases a running or held record.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReleaseRecord<'a> {
     /// Why, in words for people.
     #[serde(borrow)]
-    #[schema(value_type = String, min_length = 1, max_length = 4_096, example = "the worker's machine is gone")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, min_length = 1, max_length = 4_096, example = "the worker's machine is gone"))]
     reason: Text<'a>,
     /// Only if the record is still at this version, or is still the run with this fence.
     version: Option<u64>,
 }
 
 /// Settles a held record: with an outcome, or with a release.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ResolveRecord<'a> {
     /// The effect landed, with this outcome: retries get it. This or `release`.
@@ -44,17 +47,19 @@ pub(super) struct ResolveRecord<'a> {
 }
 
 /// Why.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Because<'a> {
     /// In words for people.
     #[serde(borrow)]
-    #[schema(value_type = String, min_length = 1, max_length = 4_096, example = "the provider knows nothing of it")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, min_length = 1, max_length = 4_096, example = "the provider knows nothing of it"))]
     reason: Text<'a>,
 }
 
 /// What became of an operator's action.
-#[derive(Clone, Copy, Serialize, ToSchema)]
+#[derive(Clone, Copy, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub(super) enum OperatorAnswer {
     /// The next claim runs.
@@ -81,13 +86,13 @@ impl From<Settled> for OperatorAnswer {
 /// Take a run away from whoever has it, or let a held record run again
 ///
 /// This stops nobody: a run that still goes on is told that it lost its permit when it asks next.
-#[utoipa::path(post, path = "/v1/records/{id}/release", tag = "operate", operation_id = "release_record",
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/records/{id}/release", tag = "operate", operation_id = "release_record",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
     request_body = ReleaseRecord,
-    responses((status = 200, description = "What became of it.", body = OperatorAnswer, example = json!({"decision": "released"})), Refused))]
+    responses((status = 200, description = "What became of it.", body = OperatorAnswer, example = json!({"decision": "released"})), Refused)))]
 pub(super) async fn release(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     Path(digits): Path<String>,
     body: Json,
 ) -> Result<Answer, Problem> {
@@ -95,17 +100,18 @@ pub(super) async fn release(
     let wanted = body.read::<ReleaseRecord<'_>>()?;
     let (reason, version) = (bounded("reason", &wanted.reason)?.to_owned(), wanted.version);
     let (record, _) = found(&served, &asker.0, id(&digits).map_err(Problem::invalid)?).await?;
-    to_the_end(async move { operate::release(&served, &asker.0, &record, &reason, version).await }).await
+    to_the_end(async move { operator_actions::release(&served, &asker.0, &record, &reason, version).await })
+        .await
 }
 
 /// Settle a held record: done with an outcome, or released
-#[utoipa::path(post, path = "/v1/records/{id}/resolve", tag = "operate", operation_id = "resolve_record",
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/records/{id}/resolve", tag = "operate", operation_id = "resolve_record",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
     request_body = ResolveRecord,
-    responses((status = 200, description = "What became of it.", body = OperatorAnswer, example = json!({"decision": "resolved"})), Refused))]
+    responses((status = 200, description = "What became of it.", body = OperatorAnswer, example = json!({"decision": "resolved"})), Refused)))]
 pub(super) async fn resolve(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     Path(digits): Path<String>,
     body: Json,
 ) -> Result<Answer, Problem> {
@@ -120,7 +126,10 @@ pub(super) async fn resolve(
     };
     let version = wanted.version;
     let (record, _) = found(&served, &asker.0, id(&digits).map_err(Problem::invalid)?).await?;
-    to_the_end(async move { operate::resolve(&served, &asker.0, &record, resolution, version).await }).await
+    to_the_end(
+        async move { operator_actions::resolve(&served, &asker.0, &record, resolution, version).await },
+    )
+    .await
 }
 
 /// An action that has begun is done and written down to its end, also if whoever asked for it goes away.

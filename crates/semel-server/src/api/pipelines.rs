@@ -6,81 +6,85 @@ use axum::extract::State;
 use semel_stream::{Pipeline, ReceiptFilter, ReceiptsAfter};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
 
 use super::admit::admit;
 use super::body::Answer;
-use super::list::{Kept, look, written};
+use super::list::{ApiState, look, written};
+#[cfg(feature = "openapi")]
 use super::openapi::Looked;
 use super::problem::Problem;
 use super::query::{Query, within};
-use crate::access::{Asker, Caller, Need};
-use crate::served::Served;
-use crate::view::offset::{OffsetView, OffsetsWanted};
-use crate::view::receipt::ReceiptView;
-use crate::view::{Content, Id};
+use crate::access::{Authenticated, Caller, Need};
+use crate::state::AppState;
+#[cfg(feature = "openapi")]
+use semel_ops::record_json::offset::OffsetView;
+use semel_ops::record_json::offset::OffsetsWanted;
+use semel_ops::record_json::receipt::ReceiptView;
+use semel_ops::record_json::{Content, Id};
 
 /// How far pipelines have read.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct Offsets {
-    #[schema(value_type = Vec<OffsetView>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<OffsetView>))]
     offsets: Vec<Box<RawValue>>,
     /// What to give as `after` for the next page; `null` after the last. A page may be short and not the last.
     next: Option<Id>,
 }
 
 /// What became of the events of a pipeline.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct Receipts {
-    #[schema(value_type = Vec<ReceiptView>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<ReceiptView>))]
     receipts: Vec<Box<RawValue>>,
     /// What to give as `after` for the next page; `null` after the last. A page may be short and not the last.
     next: Option<Id>,
 }
 
 /// Which offsets are wanted.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct OffsetsQuery {
     /// A part of the tenant's path; once for each, outermost first. The token's scope if there is none.
-    #[param(required = false)]
+    #[cfg_attr(feature = "openapi", param(required = false))]
     scope: Vec<String>,
     /// The name of one pipeline.
     pipeline: Option<String>,
     /// How many at most; 100 if not given.
-    #[param(minimum = 1, maximum = 1_000)]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 1_000))]
     limit: Option<u32>,
     /// Behind this record: `next` of the page before.
-    #[param(value_type = Option<Id>)]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<Id>))]
     after: Option<String>,
 }
 
 /// Which receipts are wanted.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct ReceiptsQuery {
     /// A part of the tenant's path; once for each, outermost first. The token's scope if there is none.
-    #[param(required = false)]
+    #[cfg_attr(feature = "openapi", param(required = false))]
     scope: Vec<String>,
     /// The name of the pipeline.
-    #[param(example = "billing")]
+    #[cfg_attr(feature = "openapi", param(example = "billing"))]
     pipeline: String,
     /// How many records are looked at; 100 if not given.
-    #[param(minimum = 1, maximum = 1_000)]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 1_000))]
     limit: Option<u32>,
     /// Behind this record: `next` of the page before.
-    #[param(value_type = Option<Id>)]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<Id>))]
     after: Option<String>,
 }
 
 /// See how far pipelines have read
-#[utoipa::path(get, path = "/v1/offsets", tag = "look", operation_id = "offsets", params(OffsetsQuery),
-    responses((status = 200, description = "A page.", body = Offsets), Looked))]
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/offsets", tag = "look", operation_id = "offsets", params(OffsetsQuery),
+    responses((status = 200, description = "A page.", body = Offsets), Looked)))]
 pub(super) async fn offsets(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     mut query: Query,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::List, 1)?;
@@ -96,20 +100,20 @@ pub(super) async fn offsets(
     };
     let mut offsets = Vec::new();
     let next = look(&**served.store, wanted.filter(), &page, |record, _| {
-        let Some(offset) = wanted.read(record) else { return Ok(Kept::No) };
+        let Some(offset) = wanted.read(record) else { return Ok(ApiState::No) };
         offsets.push(written(&offset)?);
-        Ok(Kept::Yes)
+        Ok(ApiState::Yes)
     })
     .await?;
     Answer::of(&Offsets { offsets, next: next.map(Id) })
 }
 
 /// See what became of the events of a pipeline
-#[utoipa::path(get, path = "/v1/receipts", tag = "look", operation_id = "receipts", params(ReceiptsQuery),
-    responses((status = 200, description = "A page.", body = Receipts), Looked))]
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/receipts", tag = "look", operation_id = "receipts", params(ReceiptsQuery),
+    responses((status = 200, description = "A page.", body = Receipts), Looked)))]
 pub(super) async fn receipts(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     mut query: Query,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::List, 1)?;

@@ -8,7 +8,6 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use semel::{Error, ErrorKind};
 use serde::{Serialize, Serializer};
-use utoipa::ToSchema;
 
 /// When to ask again if nobody knows better.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -22,7 +21,8 @@ pub struct Problem {
 }
 
 /// What went wrong, in one word that programs may rely on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// The request was refused and nothing happened. Mend what the detail names.
@@ -222,20 +222,24 @@ impl From<Error> for Problem {
 }
 
 /// A problem as it is written.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Problem)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Problem))]
 pub(super) struct Written<'a> {
     /// Where this kind of problem is explained, on this server.
-    #[schema(example = "/docs#problem-invalid_request")]
+    #[cfg_attr(feature = "openapi", schema(example = "/docs#problem-invalid_request"))]
     r#type: String,
     /// The kind of problem in a few words; the same every time.
-    #[schema(example = "The request was refused")]
+    #[cfg_attr(feature = "openapi", schema(example = "The request was refused"))]
     title: &'a str,
     /// The HTTP status, again.
-    #[schema(example = 400, minimum = 400, maximum = 599)]
+    #[cfg_attr(feature = "openapi", schema(example = 400, minimum = 400, maximum = 599))]
     status: u16,
     /// What went wrong this time, and what to do next.
-    #[schema(example = "operation is empty; give it a value, or leave the part out")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(example = "operation is empty; give it a value, or leave the part out")
+    )]
     detail: &'a str,
     /// The kind of problem in one word that programs may rely on.
     code: Code,

@@ -10,8 +10,8 @@ use semel::RecordId;
 use super::problem::Problem;
 use super::wire::{OutcomeAs, WAIT_MAX};
 use crate::access::Caller;
-use crate::shown::span;
-use crate::view::{Content, read_hex};
+use semel_ops::format::span;
+use semel_ops::record_json::{Content, read_hex};
 
 /// The pairs of a query that nobody has asked for yet.
 pub(super) struct Query(Vec<(String, String)>);

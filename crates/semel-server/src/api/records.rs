@@ -9,37 +9,38 @@ use semel::record::{Record, State as Standing};
 use semel::{Key, RecordId};
 use serde::Serialize;
 use tokio::time::Instant;
-use utoipa::{IntoParams, ToSchema};
 
 use super::admit::admit;
 use super::body::Answer;
+#[cfg(feature = "openapi")]
 use super::openapi::Looked;
 use super::problem::Problem;
 use super::query::{Query, id};
 use super::wire::OutcomeAs;
-use crate::access::{Asker, Caller, Need};
-use crate::served::Served;
-use crate::view::{Content, RecordView};
+use crate::access::{Authenticated, Caller, Need};
+use crate::state::AppState;
+use semel_ops::record_json::{Content, RecordView};
 
 /// One record.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct RecordAnswer<'a> {
     record: RecordView<'a>,
 }
 
 /// The key of a record, and how to show it.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct RecordQuery {
     /// A part of the tenant's path; once for each, outermost first.
-    #[param(required = false)]
+    #[cfg_attr(feature = "openapi", param(required = false))]
     scope: Vec<String>,
     /// What kind of work it is.
-    #[param(example = "charge")]
+    #[cfg_attr(feature = "openapi", param(example = "charge"))]
     operation: String,
     /// Which one of its kind.
-    #[param(example = "order-1042")]
+    #[cfg_attr(feature = "openapi", param(example = "order-1042"))]
     name: String,
     /// How long to wait for a running record: answers as soon as it is settled or its lease has lapsed. `30s`, `500ms`; at most 60s.
     wait: Option<String>,
@@ -48,8 +49,8 @@ pub(super) struct RecordQuery {
 }
 
 /// How to show a record.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct ShowQuery {
     /// How long to wait for a running record: answers as soon as it is settled or its lease has lapsed. `30s`, `500ms`; at most 60s.
@@ -59,11 +60,11 @@ pub(super) struct ShowQuery {
 }
 
 /// See the record of a key, or wait until it is settled
-#[utoipa::path(get, path = "/v1/record", tag = "look", operation_id = "record", params(RecordQuery),
-    responses((status = 200, description = "The record.", body = RecordAnswer), Looked))]
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/record", tag = "look", operation_id = "record", params(RecordQuery),
+    responses((status = 200, description = "The record.", body = RecordAnswer), Looked)))]
 pub(super) async fn by_key(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     mut query: Query,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::See, 1)?;
@@ -78,12 +79,12 @@ pub(super) async fn by_key(
 }
 
 /// See a record, or wait until it is settled
-#[utoipa::path(get, path = "/v1/records/{id}", tag = "look", operation_id = "record_by_id",
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/records/{id}", tag = "look", operation_id = "record_by_id",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits."), ShowQuery),
-    responses((status = 200, description = "The record.", body = RecordAnswer), Looked))]
+    responses((status = 200, description = "The record.", body = RecordAnswer), Looked)))]
 pub(super) async fn by_id(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     Path(digits): Path<String>,
     mut query: Query,
 ) -> Result<Answer, Problem> {
@@ -95,7 +96,7 @@ pub(super) async fn by_id(
 }
 
 async fn shown(
-    served: &Served,
+    served: &AppState,
     caller: &Caller,
     id: RecordId,
     wait: Duration,
@@ -115,7 +116,7 @@ async fn shown(
 
 /// The record with this id, if there is one that this caller may know of, and the store's now.
 pub(super) async fn found(
-    served: &Served,
+    served: &AppState,
     caller: &Caller,
     id: RecordId,
 ) -> Result<(Record, Timestamp), Problem> {
@@ -126,7 +127,7 @@ pub(super) async fn found(
 }
 
 /// Waits for the end of a run. With too many waiting, or while the server stops, the record is shown as it is.
-async fn settled(served: &Served, id: RecordId, wait: Duration) -> Result<Option<Record>, Problem> {
+async fn settled(served: &AppState, id: RecordId, wait: Duration) -> Result<Option<Record>, Problem> {
     let semel = &served.semel;
     let Some(mut waiting) = served.waits.enter() else {
         return Ok(semel.get_settled(id, Duration::ZERO).await?);

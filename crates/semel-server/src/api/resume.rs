@@ -8,22 +8,23 @@ use semel::ErrorKind;
 use super::admit::admit;
 use super::body::{Answer, Json};
 use super::claim::handed_out;
+#[cfg(feature = "openapi")]
 use super::openapi::Refused;
 use super::problem::Problem;
 use super::settle::{over, permit};
 use super::wire::{OutcomeAs, Resume, Resumed, Run};
-use crate::access::{Asker, Need};
-use crate::served::Served;
+use crate::access::{Authenticated, Need};
+use crate::state::AppState;
 
 /// Go on under a permit that another process was granted
 ///
 /// Renews it, so that its new holder knows how long it is good, and tells what the claim was told: attempt, fence, and the
 /// steps that are finished by now.
-#[utoipa::path(post, path = "/v1/resume", tag = "work", operation_id = "resume", request_body = Resume,
-    responses((status = 200, description = "The decision.", body = Resumed, example = json!({"decision": "lost"})), Refused))]
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/resume", tag = "work", operation_id = "resume", request_body = Resume,
+    responses((status = 200, description = "The decision.", body = Resumed, example = json!({"decision": "lost"})), Refused)))]
 pub(super) async fn resume(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;

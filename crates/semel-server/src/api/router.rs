@@ -3,50 +3,72 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
-use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use axum::routing::{MethodRouter, get, post};
 
-use super::openapi::Document;
-use super::{claim, docs, events, list, operators, pipelines, records, resume, settle, stats};
-use crate::served::Served;
+#[cfg(feature = "openapi")]
+use super::docs;
+use super::{claim, events, list, operators, pipelines, records, resume, settle, stats};
+use crate::state::AppState;
 
 /// Everything under `/v1`, the OpenAPI document, and its page.
-pub fn router() -> Router<Arc<Served>> {
-    documented().split_for_parts().0.route("/docs.css", get(docs::style))
+pub fn router() -> Router<Arc<AppState>> {
+    let router =
+        routes().into_iter().fold(Router::new(), |router, (path, answer)| router.route(path, answer));
+    #[cfg(feature = "openapi")]
+    let router = router.route("/docs.css", get(docs::style));
+    #[cfg(not(feature = "openapi"))]
+    let router = router.route("/openapi.json", get(without_openapi)).route("/docs", get(without_openapi));
+    router
 }
 
-/// What the routes are described as.
-pub(super) fn description() -> utoipa::openapi::OpenApi {
-    documented().split_for_parts().1
+/// Every path that the OpenAPI document describes.
+fn routes() -> Vec<(&'static str, MethodRouter<Arc<AppState>>)> {
+    vec![
+        ("/v1/claim", post(claim::claim)),
+        ("/v1/claim/batch", post(claim::claim_batch)),
+        ("/v1/record_once", post(claim::record_once)),
+        ("/v1/record_once/batch", post(claim::record_once_batch)),
+        ("/v1/resume", post(resume::resume)),
+        ("/v1/complete", post(settle::complete)),
+        ("/v1/complete/batch", post(settle::complete_batch)),
+        ("/v1/release", post(settle::release)),
+        ("/v1/release/batch", post(settle::release_batch)),
+        ("/v1/hold", post(settle::hold)),
+        ("/v1/renew", post(settle::renew)),
+        ("/v1/renew/batch", post(settle::renew_batch)),
+        ("/v1/step", post(settle::step)),
+        ("/v1/record", get(records::by_key)),
+        ("/v1/records/{id}", get(records::by_id)),
+        ("/v1/records", get(list::records)),
+        ("/v1/stats", get(stats::stats)),
+        ("/v1/offsets", get(pipelines::offsets)),
+        ("/v1/receipts", get(pipelines::receipts)),
+        ("/v1/records/{id}/release", post(operators::release)),
+        ("/v1/records/{id}/resolve", post(operators::resolve)),
+        ("/v1/events", get(events::events)),
+        #[cfg(feature = "openapi")]
+        ("/openapi.json", get(docs::document)),
+        #[cfg(feature = "openapi")]
+        ("/docs", get(docs::page)),
+    ]
 }
 
-/// The routes and their document, which are made together and cannot differ.
-fn documented() -> OpenApiRouter<Arc<Served>> {
-    OpenApiRouter::with_openapi(Document::openapi())
-        .routes(routes!(claim::claim))
-        .routes(routes!(claim::claim_batch))
-        .routes(routes!(claim::record_once))
-        .routes(routes!(claim::record_once_batch))
-        .routes(routes!(resume::resume))
-        .routes(routes!(settle::complete))
-        .routes(routes!(settle::complete_batch))
-        .routes(routes!(settle::release))
-        .routes(routes!(settle::release_batch))
-        .routes(routes!(settle::hold))
-        .routes(routes!(settle::renew))
-        .routes(routes!(settle::renew_batch))
-        .routes(routes!(settle::step))
-        .routes(routes!(records::by_key))
-        .routes(routes!(records::by_id))
-        .routes(routes!(list::records))
-        .routes(routes!(stats::stats))
-        .routes(routes!(pipelines::offsets))
-        .routes(routes!(pipelines::receipts))
-        .routes(routes!(operators::release))
-        .routes(routes!(operators::resolve))
-        .routes(routes!(events::events))
-        .routes(routes!(docs::document))
-        .routes(routes!(docs::page))
+#[cfg(not(feature = "openapi"))]
+async fn without_openapi() -> super::Problem {
+    super::Problem::not_found(semel_ops::missing_feature_message("OpenAPI document", "openapi"))
+}
+
+#[cfg(all(test, feature = "openapi"))]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::openapi::description;
+    use super::*;
+
+    #[test]
+    fn the_document_describes_every_route_and_no_other() {
+        let routes: BTreeSet<_> = routes().into_iter().map(|(path, _)| path.to_owned()).collect();
+        let described: BTreeSet<_> = description().paths.paths.into_keys().collect();
+        assert_eq!(routes, described);
+    }
 }

@@ -8,25 +8,26 @@ use semel::{ErrorKind, HoldAnswer, Outcome, Permit, ReleaseAnswer};
 use super::admit::admit;
 use super::body::{Answer, Json};
 use super::each::each;
+#[cfg(feature = "openapi")]
 use super::openapi::Refused;
 use super::permit_text;
 use super::problem::Problem;
 use super::wire::{
     Answers, Batch, Complete, Completed, Held, Hold, Release, Released, Renew, Renewed, Step, Stepped,
 };
-use crate::access::{Asker, Caller, Need};
-use crate::served::Served;
-use crate::sight::Seen;
-use crate::view::{Moment, millis};
+use crate::access::{Authenticated, Caller, Need};
+use crate::monitoring::Seen;
+use crate::state::AppState;
+use semel_ops::record_json::{Moment, millis};
 
 /// End the run with an outcome, which every retry gets
 ///
 /// After a lost reply the same call may be made again: the same outcome under the same permit is harmless.
-#[utoipa::path(post, path = "/v1/complete", tag = "work", operation_id = "complete", request_body = Complete,
-    responses((status = 200, description = "The decision.", body = Completed, example = json!({"decision": "done", "remembered_until": "2026-11-17T02:14:26.123456Z"})), Refused))]
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/complete", tag = "work", operation_id = "complete", request_body = Complete,
+    responses((status = 200, description = "The decision.", body = Completed, example = json!({"decision": "done", "remembered_until": "2026-11-17T02:14:26.123456Z"})), Refused)))]
 pub(super) async fn complete(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
@@ -35,12 +36,12 @@ pub(super) async fn complete(
 }
 
 /// End up to 1,000 runs in one request
-#[utoipa::path(post, path = "/v1/complete/batch", tag = "work", operation_id = "complete_batch",
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/complete/batch", tag = "work", operation_id = "complete_batch",
     request_body = Batch<Complete>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<Completed>, example = json!({"answers": [{"decision": "done", "remembered_until": "2026-11-17T02:14:26.123456Z"}]})), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<Completed>, example = json!({"answers": [{"decision": "done", "remembered_until": "2026-11-17T02:14:26.123456Z"}]})), Refused)))]
 pub(super) async fn complete_batch(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     let wanted = batch(&asker, &body, |item: &Complete<'_>| to_complete(&served, &asker.0, item))?;
@@ -52,7 +53,7 @@ pub(super) async fn complete_batch(
 }
 
 fn to_complete(
-    served: &Served,
+    served: &AppState,
     caller: &Caller,
     wanted: &Complete<'_>,
 ) -> Result<(Permit, Outcome), Problem> {
@@ -63,7 +64,7 @@ fn to_complete(
     Ok((permit(served, caller, &wanted.permit)?, outcome))
 }
 
-async fn completed(served: &Served, permit: Permit, outcome: Outcome) -> Result<Completed, Problem> {
+async fn completed(served: &AppState, permit: Permit, outcome: Outcome) -> Result<Completed, Problem> {
     match permit.complete(outcome).await {
         Ok(()) => {
             over(served, &permit, "done");
@@ -78,11 +79,11 @@ async fn completed(served: &Served, permit: Permit, outcome: Outcome) -> Result<
 }
 
 /// Give up, so that another may run
-#[utoipa::path(post, path = "/v1/release", tag = "work", operation_id = "release", request_body = Release,
-    responses((status = 200, description = "The decision.", body = Released, example = json!({"decision": "released"})), Refused))]
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/release", tag = "work", operation_id = "release", request_body = Release,
+    responses((status = 200, description = "The decision.", body = Released, example = json!({"decision": "released"})), Refused)))]
 pub(super) async fn release(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
@@ -92,12 +93,12 @@ pub(super) async fn release(
 }
 
 /// Give up to 1,000 runs back in one request
-#[utoipa::path(post, path = "/v1/release/batch", tag = "work", operation_id = "release_batch",
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/release/batch", tag = "work", operation_id = "release_batch",
     request_body = Batch<Release>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<Released>, example = json!({"answers": [{"decision": "released"}]})), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<Released>, example = json!({"answers": [{"decision": "released"}]})), Refused)))]
 pub(super) async fn release_batch(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     let wanted = batch(&asker, &body, |item: &Release<'_>| {
@@ -110,7 +111,7 @@ pub(super) async fn release_batch(
     Answer::of(&Answers::of(answers.await.into_iter()))
 }
 
-async fn released(served: &Served, permit: Permit, reason: &str) -> Result<Released, Problem> {
+async fn released(served: &AppState, permit: Permit, reason: &str) -> Result<Released, Problem> {
     Ok(match permit.release(reason).await? {
         ReleaseAnswer::Released => {
             over(served, &permit, "released");
@@ -124,11 +125,11 @@ async fn released(served: &Served, permit: Permit, reason: &str) -> Result<Relea
 }
 
 /// End the run so that nobody may repeat it before somebody has looked at it
-#[utoipa::path(post, path = "/v1/hold", tag = "work", operation_id = "hold", request_body = Hold,
-    responses((status = 200, description = "The decision.", body = Held, example = json!({"decision": "held"})), Refused))]
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/hold", tag = "work", operation_id = "hold", request_body = Hold,
+    responses((status = 200, description = "The decision.", body = Held, example = json!({"decision": "held"})), Refused)))]
 pub(super) async fn hold(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
@@ -149,11 +150,11 @@ pub(super) async fn hold(
 /// Start the lease anew
 ///
 /// Renew at a third of the lease. Whoever is told that the permit is lost should stop.
-#[utoipa::path(post, path = "/v1/renew", tag = "work", operation_id = "renew", request_body = Renew,
-    responses((status = 200, description = "The decision.", body = Renewed, example = json!({"decision": "renewed", "lease_ms": 60000})), Refused))]
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/renew", tag = "work", operation_id = "renew", request_body = Renew,
+    responses((status = 200, description = "The decision.", body = Renewed, example = json!({"decision": "renewed", "lease_ms": 60000})), Refused)))]
 pub(super) async fn renew(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
@@ -162,12 +163,12 @@ pub(super) async fn renew(
 }
 
 /// Start up to 1,000 leases anew in one request
-#[utoipa::path(post, path = "/v1/renew/batch", tag = "work", operation_id = "renew_batch",
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/renew/batch", tag = "work", operation_id = "renew_batch",
     request_body = Batch<Renew>,
-    responses((status = 200, description = "The decisions, in order.", body = Answers<Renewed>, example = json!({"answers": [{"decision": "renewed", "lease_ms": 60000}]})), Refused))]
+    responses((status = 200, description = "The decisions, in order.", body = Answers<Renewed>, example = json!({"answers": [{"decision": "renewed", "lease_ms": 60000}]})), Refused)))]
 pub(super) async fn renew_batch(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     let wanted = batch(&asker, &body, |item: &Renew<'_>| permit(&served, &asker.0, &item.permit))?;
@@ -175,7 +176,7 @@ pub(super) async fn renew_batch(
     Answer::of(&Answers::of(answers.await.into_iter()))
 }
 
-async fn renewed(served: &Served, permit: Permit) -> Result<Renewed, Problem> {
+async fn renewed(served: &AppState, permit: Permit) -> Result<Renewed, Problem> {
     match permit.renew().await {
         Ok(()) => {
             let lease_ms = millis(permit.lease());
@@ -191,11 +192,11 @@ async fn renewed(served: &Served, permit: Permit) -> Result<Renewed, Problem> {
 }
 
 /// Store the value of a finished step, so that a next attempt goes on after it
-#[utoipa::path(post, path = "/v1/step", tag = "work", operation_id = "step", request_body = Step,
-    responses((status = 200, description = "The decision.", body = Stepped, example = json!({"decision": "stored"})), Refused))]
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/step", tag = "work", operation_id = "step", request_body = Step,
+    responses((status = 200, description = "The decision.", body = Stepped, example = json!({"decision": "stored"})), Refused)))]
 pub(super) async fn step(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     body: Json,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Claim, 1)?;
@@ -217,7 +218,7 @@ pub(super) async fn step(
 
 /// The asks of a batch, in the engine's words; each may be refused by itself.
 fn batch<'a, T: serde::Deserialize<'a>, A>(
-    asker: &Asker,
+    asker: &Authenticated,
     body: &'a Json,
     wanted: impl Fn(&T) -> Result<A, Problem>,
 ) -> Result<Vec<Result<A, Problem>>, Problem> {
@@ -228,7 +229,7 @@ fn batch<'a, T: serde::Deserialize<'a>, A>(
 }
 
 /// The permit that this text stands for: the one that was granted here, or one that is rebuilt from the text.
-pub(super) fn permit(served: &Served, caller: &Caller, text: &str) -> Result<Permit, Problem> {
+pub(super) fn permit(served: &AppState, caller: &Caller, text: &str) -> Result<Permit, Problem> {
     let presented = permit_text::read(text)?;
     let granted = served.api.granted.get(presented.permit_id(), presented.fence());
     let permit = match granted.filter(|permit| presented.is_for(permit.key())) {
@@ -243,7 +244,7 @@ pub(super) fn permit(served: &Served, caller: &Caller, text: &str) -> Result<Per
 }
 
 /// The run is over: tells whoever listens, and forgets the permit.
-pub(super) fn over(served: &Served, permit: &Permit, word: &'static str) {
+pub(super) fn over(served: &AppState, permit: &Permit, word: &'static str) {
     served.api.granted.forget(permit);
     served.live.tell(|| Seen { decision: word, key: permit.key().clone(), attempt: Some(permit.attempt()) });
 }

@@ -5,21 +5,22 @@ use std::sync::Arc;
 use axum::extract::State;
 use semel::Stats;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::admit::admit;
 use super::body::Answer;
+#[cfg(feature = "openapi")]
 use super::openapi::Looked;
 use super::problem::Problem;
 use super::query::Query;
-use crate::access::{Asker, Need};
-use crate::served::Served;
-use crate::sight::Counted;
-use crate::view::{Moment, millis};
+use crate::access::{Authenticated, Need};
+use crate::state::AppState;
+use semel_ops::lookup::Counted;
+use semel_ops::record_json::{Moment, millis};
 
 /// What was decided, and what there is.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Stats)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Stats))]
 pub(super) struct StatsAnswer<'a> {
     /// By this process since it started; `null` for a token with a scope.
     decisions: Option<Decisions>,
@@ -28,7 +29,8 @@ pub(super) struct StatsAnswer<'a> {
 }
 
 /// How often each was decided.
-#[derive(Clone, Copy, Serialize, ToSchema)]
+#[derive(Clone, Copy, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct Decisions {
     run: u64,
     replay: u64,
@@ -41,19 +43,21 @@ pub(super) struct Decisions {
 }
 
 /// Where records live.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Store)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Store))]
 struct StoreView<'a> {
     /// Its address, without secrets.
-    #[schema(example = "file:./semel-data")]
+    #[cfg_attr(feature = "openapi", schema(example = "file:./semel-data"))]
     address: &'a str,
     /// What its acknowledgements survive.
     survives: &'a str,
 }
 
 /// How many records are in which state, within the token's scope; found out in the background.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Census)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Census))]
 pub(super) struct CensusView {
     running: u64,
     done: u64,
@@ -89,11 +93,11 @@ impl From<&Counted> for CensusView {
 }
 
 /// See counts of decisions and records
-#[utoipa::path(get, path = "/v1/stats", tag = "look", operation_id = "stats",
-    responses((status = 200, description = "The counts.", body = StatsAnswer), Looked))]
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/stats", tag = "look", operation_id = "stats",
+    responses((status = 200, description = "The counts.", body = StatsAnswer), Looked)))]
 pub(super) async fn stats(
-    State(served): State<Arc<Served>>,
-    asker: Asker,
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
     query: Query,
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::List, 1)?;

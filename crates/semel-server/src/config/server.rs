@@ -7,22 +7,19 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::faults::Errors;
-use super::http_value::{address, collector};
-use super::overrides::Overrides;
-use super::process::{self, MANY};
-use super::server_effective;
-use super::store::{self, Named};
-use super::table::Table;
-use super::value::{any_text, bytes, count, text, time};
-use super::words;
+use semel_config::value::{address, any_text, bytes, count, text, time};
+use semel_config::{Errors, Source, Table, layout};
+use semel_listen::ServerTls;
+use semel_ops::store_setting::{StoreFrom, StoreOverrides, StoreSetting};
+
+use super::render;
 use crate::access::{FromFile, Tokens};
-use crate::listen::ServerTls;
 use crate::serve::{Bounds, ServerSettings, Timeouts};
-use crate::store::Address;
 
 /// Where a server listens unless somebody says otherwise.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4747);
+/// More of anything than one process can have.
+const MANY: u64 = 10_000_000;
 /// Where tokens are if neither the command line nor the file says: the text of such a file.
 pub(super) const TOKENS_VARIABLE: &str = "SEMEL_TOKENS";
 
@@ -32,9 +29,7 @@ pub struct ServerOverrides {
     /// Where callers come.
     pub listen: Option<SocketAddr>,
     /// Where records are kept.
-    pub store: Option<Address>,
-    /// Where they are kept if neither the command line nor the file says: what this variable of the environment holds.
-    pub store_variable: Option<(&'static str, Address)>,
+    pub store: StoreOverrides,
     /// The file with tokens.
     pub tokens: Option<PathBuf>,
     /// Tokens themselves, from the environment, if no file is named.
@@ -65,14 +60,14 @@ pub struct ServerMeaning {
     pub otlp: Option<Uri>,
     /// What is not wrong, but not as it should be.
     pub warnings: Vec<String>,
-    pub(super) store: store::From,
+    pub(super) store: StoreFrom,
     pub(super) tokens: TokensFrom,
 }
 
 impl ServerMeaning {
     /// What it all means, as a file that means the same. Secrets are not in it, only where they are.
     pub fn effective(&self) -> String {
-        server_effective::written(self)
+        render::written(self)
     }
 }
 
@@ -84,11 +79,16 @@ pub(super) enum TokensFrom {
     Variable,
 }
 
+/// What a file and a command line mean for a server; or everything that is wrong with them.
+pub fn server(source: &Source, overrides: &ServerOverrides) -> Result<ServerMeaning, Errors> {
+    source.judged(|root| Some(written(root, overrides)))?.meaning(source.name(), overrides)
+}
+
 /// What was written, before any other file is read.
 #[derive(Debug)]
-pub(super) struct Written {
+struct Written {
     listen: SocketAddr,
-    store: Named,
+    store: StoreSetting,
     tokens: TokensFrom,
     audit: Option<PathBuf>,
     tls: Option<ServerTls>,
@@ -97,23 +97,18 @@ pub(super) struct Written {
     otlp: Option<Uri>,
 }
 
-pub(super) fn written(mut root: Table<'_>, overrides: &ServerOverrides) -> Written {
-    let stores = Overrides {
-        store: overrides.store.clone(),
-        store_variable: overrides.store_variable.clone(),
-        ..Overrides::default()
-    };
-    let store = store::store(&mut root, &stores);
+fn written(mut root: Table<'_>, overrides: &ServerOverrides) -> Written {
+    let store = StoreSetting::read(&mut root, &overrides.store);
     let mut table = root.table("server");
     let listen = table.read("listen", text(address));
     let tokens = table.read("tokens", any_text).map(PathBuf::from);
     let audit = table.read("audit", any_text).map(PathBuf::from);
     let otlp = table.read("otlp", text(collector));
-    let tls = process::tls(&mut table);
+    let tls = ServerTls::read(&mut table);
     let (bounds, timeouts) = (bounds(table.table("bounds")), timeouts(table.table("timeouts")));
     table.finish();
     // What a proxy is told in the same file is for a proxy to judge.
-    for name in words::of_a_proxy() {
+    for name in layout::of_a_proxy() {
         root.value(name);
     }
     root.finish();
@@ -133,7 +128,7 @@ pub(super) fn written(mut root: Table<'_>, overrides: &ServerOverrides) -> Writt
 
 impl Written {
     /// What it means, with the tokens in the file that it names.
-    pub(super) fn meaning(self, name: &str, overrides: &ServerOverrides) -> Result<ServerMeaning, Errors> {
+    fn meaning(self, name: &str, overrides: &ServerOverrides) -> Result<ServerMeaning, Errors> {
         let FromFile { tokens, warning } = match &self.tokens {
             TokensFrom::Nowhere => FromFile { tokens: Tokens::none(), warning: None },
             TokensFrom::File(path) => Tokens::read(path)?,
@@ -178,4 +173,17 @@ fn timeouts(mut table: Table<'_>) -> Timeouts {
     table.set("drain", &mut timeouts.drain, time(Duration::ZERO..=Duration::from_hours(24)));
     table.finish();
     timeouts
+}
+
+/// Where traces go: a collector that speaks OTLP over HTTP.
+fn collector(text: &str) -> Result<Uri, String> {
+    let write = "write \"http://127.0.0.1:4318\"";
+    let uri = text.parse::<Uri>().map_err(|_| format!("no URL; {write}"))?;
+    match (uri.scheme_str(), uri.host()) {
+        (Some("http"), Some(host)) if !host.is_empty() && uri.query().is_none() => Ok(uri),
+        (Some("https"), _) => {
+            Err(format!("a URL with TLS; let a collector on this machine carry traces further, and {write}"))
+        }
+        _ => Err(format!("no URL of a collector; {write}")),
+    }
 }

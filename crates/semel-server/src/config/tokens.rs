@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use toml::de::DeTable;
+use semel_config::value::{Words, any_text, count, list, text, word};
+use semel_config::{Errors, Source, Table};
 
-use super::faults::{Errors, Faults};
-use super::table::Table;
-use super::value::{any_text, count, list, text, word};
-use super::words::Words;
 use crate::access::{Caller, Known, Quota, Role, TokenDigest, Tokens};
 
 const ROLE: &Words<Role> = &[("work", Role::Work), ("read", Role::Read), ("operate", Role::Operate)];
@@ -20,29 +17,22 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// The tokens in this text; none at all is a mistake, which would let everybody in.
 pub fn tokens(text: &str, name: &str) -> Result<Tokens, Errors> {
-    let (file, wrongs) = DeTable::parse_recoverable(text);
-    let faults = Faults::of(text);
-    for wrong in wrongs {
-        let message = format!("is not TOML: {}", wrong.message());
-        match wrong.span() {
-            Some(span) => faults.at(&span, message),
-            None => faults.missing(message),
+    Source::parse(text, name)?.judged(|mut root| {
+        let errors = root.errors();
+        let written = root.tables("token");
+        if written.is_empty() {
+            errors.missing(
+                "holds no token; `semel token new` makes one, and prints the [[token]] to write here",
+            );
+        } else if written.len() > TOKENS_MAX {
+            errors.missing(format!("holds {} tokens; {TOKENS_MAX} at most", written.len()));
         }
-    }
-    let mut root = Table::root(&file, &faults);
-    let written = root.tables("token");
-    if written.is_empty() {
-        faults.missing("holds no token; `semel token new` makes one, and prints the [[token]] to write here");
-    } else if written.len() > TOKENS_MAX {
-        faults.missing(format!("holds {} tokens; {TOKENS_MAX} at most", written.len()));
-    }
-    // Each is read before any is given up, so that all that is wrong is told.
-    let known: Vec<_> = written.into_iter().map(token).collect();
-    root.finish();
-    let known: Option<Vec<_>> = known.into_iter().collect();
-    let tokens =
-        known.and_then(|known| Tokens::new(known).map_err(|error| faults.missing(error.to_string())).ok());
-    faults.judged(name, tokens)
+        // Each is read before any is given up, so that everything that is wrong is reported.
+        let known: Vec<_> = written.into_iter().map(token).collect();
+        root.finish();
+        let known: Option<Vec<_>> = known.into_iter().collect();
+        Tokens::new(known?).map_err(|error| errors.missing(error.to_string())).ok()
+    })
 }
 
 fn token(mut table: Table<'_>) -> Option<Known> {

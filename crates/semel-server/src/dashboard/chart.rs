@@ -5,8 +5,8 @@ use std::fmt::Write;
 use maud::{Markup, html};
 use semel::Stats;
 
-use crate::shown::number::grouped;
-use crate::sight::{Rates, Sample};
+use crate::monitoring::{Rates, Sample};
+use semel_ops::format::number::grouped;
 
 /// How many samples a chart has room for: those of 15 minutes.
 const SAMPLES: usize = 180;

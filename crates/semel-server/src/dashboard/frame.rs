@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{ICON, LIVE, STYLE};
 use super::session::Visitor;
-use crate::shown::scope;
+use semel_ops::format::scope;
 
 /// What is around a page.
 pub(super) struct Frame<'a> {

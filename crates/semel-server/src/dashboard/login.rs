@@ -11,11 +11,11 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::answer::{Refused, page, see_other};
+use super::form::{Posted, Signed, is_from_here};
 use super::frame::{Frame, Tab, framed};
-use super::posted::{Posted, Signed, is_from_here};
 use super::query::own_page;
 use super::session::{cookie, is_over_tls, no_cookie};
-use crate::served::Served;
+use crate::state::AppState;
 
 /// Where to go afterwards.
 #[derive(Debug, Default, Deserialize)]
@@ -47,7 +47,7 @@ impl Signed for Leave {
 
 /// The page that asks for a token.
 pub(super) async fn show(
-    State(served): State<Arc<Served>>,
+    State(served): State<Arc<AppState>>,
     wanted: Result<Query<Wanted>, QueryRejection>,
 ) -> Response {
     let next = wanted.map(|Query(wanted)| wanted.next).unwrap_or_default();
@@ -59,7 +59,10 @@ pub(super) async fn show(
 
 /// Takes a token, and keeps it in the cookie. There is no visit yet that a form could belong to: what the browser says of its
 /// origin has to do.
-pub(super) async fn enter(State(served): State<Arc<Served>>, request: Request) -> Result<Response, Refused> {
+pub(super) async fn enter(
+    State(served): State<Arc<AppState>>,
+    request: Request,
+) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
     if !is_from_here(&parts) {
         return Err(Refused::foreign(None));

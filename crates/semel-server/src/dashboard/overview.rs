@@ -17,10 +17,10 @@ use super::frame::{Frame, Tab};
 use super::parts::{ago, key_link, labelled, lasting, nothing, relative, state};
 use super::session::Visitor;
 use crate::access::Need;
-use crate::served::Served;
-use crate::shown::number::{counted, grouped};
-use crate::shown::{record, span};
-use crate::sight::Counted;
+use crate::state::AppState;
+use semel_ops::format::number::{counted, grouped};
+use semel_ops::format::{record, span};
+use semel_ops::lookup::Counted;
 
 /// How long the store may take to say how it is.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ struct Probe {
     trouble: Option<String>,
 }
 
-pub(super) async fn show(State(served): State<Arc<Served>>, visitor: Visitor) -> Result<Response, Refused> {
+pub(super) async fn show(State(served): State<Arc<AppState>>, visitor: Visitor) -> Result<Response, Refused> {
     visitor.need(Need::List)?;
     let probe = probe(&served).await;
     let counted = first_count(&served, &visitor).await;
@@ -67,7 +67,7 @@ pub(super) async fn show(State(served): State<Arc<Served>>, visitor: Visitor) ->
     Ok(shown(&visitor, &Frame { title: "Overview", tab: Tab::Overview }, &content))
 }
 
-async fn probe(served: &Served) -> Probe {
+async fn probe(served: &AppState) -> Probe {
     let started_at = Instant::now();
     // Nobody's id: that there is no such record is an answer, too.
     let asked = timeout(PROBE_TIMEOUT, served.store.load(vec![RecordId::from_bytes([0; 32])])).await;
@@ -83,7 +83,7 @@ async fn probe(served: &Served) -> Probe {
     }
 }
 
-async fn first_count(served: &Served, visitor: &Visitor) -> Arc<Counted> {
+async fn first_count(served: &AppState, visitor: &Visitor) -> Arc<Counted> {
     let mut walks = served.census.walks();
     let counted = served.census.latest(visitor.caller.scope());
     if counted.as_of.is_some() {
@@ -94,7 +94,7 @@ async fn first_count(served: &Served, visitor: &Visitor) -> Arc<Counted> {
     served.census.latest(visitor.caller.scope())
 }
 
-fn counts(counted: &Counted, served: &Served, now: Timestamp) -> Markup {
+fn counts(counted: &Counted, served: &AppState, now: Timestamp) -> Markup {
     let tiles = [
         ("held", counted.held, "/keys?state=held", "wait for a person"),
         ("running", counted.running, "/keys?state=running", "hold a permit"),
@@ -124,10 +124,10 @@ fn counts(counted: &Counted, served: &Served, now: Timestamp) -> Markup {
     }
 }
 
-fn as_of(counted: &Counted, served: &Served, now: Timestamp) -> Markup {
+fn as_of(counted: &Counted, served: &AppState, now: Timestamp) -> Markup {
     html! {
         @match counted.as_of {
-            Some(at) => { (crate::shown::number::counted(counted.records(), "record")) ", counted " (ago(at, now)) " in " (span::shown(counted.took)) "." }
+            Some(at) => { (semel_ops::format::number::counted(counted.records(), "record")) ", counted " (ago(at, now)) " in " (span::shown(counted.took)) "." }
             None => { "Nothing is counted yet: the first walk through the store is under way." }
         }
         @if let Some(trouble) = served.census.trouble() {
@@ -136,7 +136,7 @@ fn as_of(counted: &Counted, served: &Served, now: Timestamp) -> Markup {
     }
 }
 
-fn rates(served: &Served, visitor: &Visitor) -> Markup {
+fn rates(served: &AppState, visitor: &Visitor) -> Markup {
     let samples = served.rates.samples();
     html! {
         section aria-labelledby="rates-title" {
@@ -184,7 +184,7 @@ fn row(found: &Record, now: Timestamp) -> Markup {
             div.what { (key_link(&found.key)) }
             div.how {
                 (state(found, now))
-                span.since { "for " time datetime=(crate::moment::rfc3339(record::since(found))) { (since) } }
+                span.since { "for " time datetime=(semel_ops::format::moment::rfc3339(record::since(found))) { (since) } }
                 span.why { bdi { (record::who_or_why(found)) } }
                 @if let RecordState::Running(running) = &found.state {
                     span.muted { (lease(running, now)) }
@@ -215,7 +215,7 @@ fn feed() -> Markup {
     }
 }
 
-fn store(served: &Served, probe: &Probe) -> Markup {
+fn store(served: &AppState, probe: &Probe) -> Markup {
     html! {
         section.card aria-labelledby="store-title" {
             h2 #store-title { "Store" }

@@ -7,8 +7,8 @@ use semel::Key;
 use semel::clock::Timestamp;
 use semel::record::{Record, State};
 
-use crate::moment::{date, rfc3339, time};
-use crate::shown::{scope, span};
+use semel_ops::format::moment::{date, rfc3339, time};
+use semel_ops::format::{scope, span};
 
 /// Shorter than that, numbers only flicker.
 const A_MOMENT: Duration = Duration::from_secs(1);

@@ -14,13 +14,13 @@ use super::parts::{ago, labelled, nothing};
 use super::query::address;
 use super::session::Visitor;
 use crate::access::Need;
-use crate::served::Served;
-use crate::shown::number::{counted, grouped};
-use crate::shown::{scope, span};
-use crate::sight::walk;
-use crate::sight::{PipelineCounted, PutAside};
+use crate::state::AppState;
+use semel_ops::format::number::{counted, grouped};
+use semel_ops::format::{scope, span};
+use semel_ops::lookup::walk;
+use semel_ops::lookup::{PipelineCounted, PutAside};
 
-pub(super) async fn show(State(served): State<Arc<Served>>, visitor: Visitor) -> Result<Response, Refused> {
+pub(super) async fn show(State(served): State<Arc<AppState>>, visitor: Visitor) -> Result<Response, Refused> {
     visitor.need(Need::List)?;
     let found = served.census.latest(visitor.caller.scope());
     // A store that does not answer leaves the last count, as of when it was made.

@@ -6,10 +6,10 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use super::{assets, keys, login, overview, pipelines};
-use crate::served::Served;
+use crate::state::AppState;
 
 /// Every page, and what pages are made of.
-pub fn router() -> Router<Arc<Served>> {
+pub fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/", get(overview::show))
         .route("/keys", get(keys::search))

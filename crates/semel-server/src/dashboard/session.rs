@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq;
 use super::answer::{Refused, see_other};
 use super::query::encode;
 use crate::access::{Caller, Need};
-use crate::served::Served;
+use crate::state::AppState;
 
 /// The cookie's name.
 const COOKIE_NAME: &str = "semel_session";
@@ -63,10 +63,10 @@ impl Visitor {
     }
 }
 
-impl FromRequestParts<Arc<Served>> for Visitor {
+impl FromRequestParts<Arc<AppState>> for Visitor {
     type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, served: &Arc<AppState>) -> Result<Self, Refused> {
         let is_over_tls = is_over_tls(parts);
         let session = session_of(&parts.headers);
         if served.tokens.is_empty() {

@@ -12,7 +12,7 @@ use http::{Method, StatusCode, Uri};
 use super::guard::{self, Guard};
 use super::health::{self, Gauges};
 use crate::api::problem::{Code, Problem};
-use crate::served::Served;
+use crate::state::AppState;
 use crate::{api, dashboard};
 
 /// What is shown.
@@ -27,11 +27,11 @@ pub(crate) enum Shown {
 }
 
 /// The API, the dashboard, health and metrics, with all checks: what a server answers, without its listener.
-pub fn app(served: Arc<Served>) -> Router {
+pub fn app(served: Arc<AppState>) -> Router {
     shown(served, Gauges::none(), Shown::Everything)
 }
 
-pub(crate) fn shown(served: Arc<Served>, gauges: Gauges, shown: Shown) -> Router {
+pub(crate) fn shown(served: Arc<AppState>, gauges: Gauges, shown: Shown) -> Router {
     let health = Router::new()
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))

@@ -12,18 +12,18 @@ use http::{HeaderMap, HeaderName, Method};
 use super::app::Shown;
 use super::security;
 use crate::api::problem::{Code, Problem};
-use crate::served::Served;
+use crate::state::AppState;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What is checked.
 pub(super) struct Guard {
-    served: Arc<Served>,
+    served: Arc<AppState>,
     shown: Shown,
 }
 
 impl Guard {
-    pub(super) fn new(served: Arc<Served>, shown: Shown) -> Self {
+    pub(super) fn new(served: Arc<AppState>, shown: Shown) -> Self {
         Self { served, shown }
     }
 

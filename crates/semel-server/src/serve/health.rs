@@ -11,16 +11,16 @@ use semel::Key;
 use tokio::time::timeout;
 
 use super::app::text;
-use crate::access::{Asker, Need};
+use crate::access::{Authenticated, Need};
 use crate::admin;
-use crate::served::Served;
+use crate::state::AppState;
 
 /// How long the store may take to answer.
 const STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Sets the gauges that are only known when somebody looks.
 #[derive(Clone)]
-pub(crate) struct Gauges(Arc<dyn Fn() + Send + Sync>);
+pub(crate) struct Gauges(pub(crate) Arc<dyn Fn() + Send + Sync>);
 
 impl Gauges {
     pub(crate) fn new(measure: impl Fn() + Send + Sync + 'static) -> Self {
@@ -42,7 +42,7 @@ pub(super) async fn alive() -> Response {
     text(StatusCode::OK, "alive\n")
 }
 
-pub(super) async fn ready(State(served): State<Arc<Served>>) -> Response {
+pub(super) async fn ready(State(served): State<Arc<AppState>>) -> Response {
     match not_ready(&served).await {
         None => text(StatusCode::OK, "ready\n"),
         Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
@@ -50,7 +50,7 @@ pub(super) async fn ready(State(served): State<Arc<Served>>) -> Response {
 }
 
 /// Why a process cannot do its work now; `None` if it can. Anybody may ask, so what the store said stays in the log.
-async fn not_ready(served: &Served) -> Option<&'static str> {
+async fn not_ready(served: &AppState) -> Option<&'static str> {
     if served.waits.is_draining() {
         return Some("draining: nothing new is taken");
     }
@@ -67,10 +67,10 @@ async fn not_ready(served: &Served) -> Option<&'static str> {
 }
 
 pub(super) async fn metrics(
-    State((served, gauges)): State<(Arc<Served>, Gauges)>,
+    State((served, gauges)): State<(Arc<AppState>, Gauges)>,
     headers: HeaderMap,
 ) -> Response {
-    let may = Asker::looking(&served, &headers).and_then(|asker| asker.need(Need::List));
+    let may = Authenticated::looking(&served, &headers).and_then(|asker| asker.need(Need::List));
     if let Err(problem) = may {
         return problem.into_response();
     }

@@ -19,8 +19,8 @@
 //! - [`waits`](Waits): requests that wait for something, and the end of all waiting.
 
 mod app;
+mod dispatch;
 mod guard;
-mod hall;
 mod health;
 mod security;
 mod server;
@@ -29,8 +29,8 @@ mod waits;
 
 pub use app::app;
 pub(crate) use app::{Shown, shown};
-pub(crate) use hall::Hall;
+pub(crate) use dispatch::Dispatch;
 pub(crate) use health::Gauges;
-pub use server::{Drained, Server};
+pub use server::{Drained, Server, Starting};
 pub use settings::{Bounds, ServerSettings, Timeouts};
 pub use waits::{Waiting, Waits};

@@ -1,6 +1,7 @@
 //! A running server: started, drained.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,20 +10,20 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::app::{Shown, shown};
-use super::hall::Hall;
+use super::dispatch::Dispatch;
 use super::health::Gauges;
 use super::settings::ServerSettings;
 use super::waits::Waits;
 use crate::access::{Audit, Tokens};
 use crate::admin;
-use crate::listen::{Door, InFlight, Peers, Phase, listen};
-use crate::served::Served;
-use crate::store::WakeUps;
+use crate::state::AppState;
+use semel_listen::{Acceptor, InFlight, Peers, Phase, listen};
+use semel_ops::store_url::WakeUps;
 
 /// A running server. It ends when it is dropped; [`drain`](Self::drain) ends it well.
 pub struct Server {
     listening: SocketAddr,
-    served: Arc<Served>,
+    served: Arc<AppState>,
     in_flight: Arc<InFlight>,
     peers: Arc<Peers>,
     phase: watch::Sender<Phase>,
@@ -30,6 +31,9 @@ pub struct Server {
     drain_timeout: Duration,
     _wake_ups: Option<WakeUps>,
 }
+
+/// A server that is being started: boxed, so that it is compiled once, here.
+pub type Starting = Pin<Box<dyn Future<Output = Result<Server>> + Send>>;
 
 /// How a server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +46,11 @@ pub struct Drained {
 
 impl Server {
     /// Opens the store, and serves from now on. Without tokens, only on an address that nobody but this machine reaches.
-    pub async fn start(settings: ServerSettings) -> Result<Self> {
+    pub fn start(settings: ServerSettings) -> Starting {
+        Box::pin(Self::started(settings))
+    }
+
+    async fn started(settings: ServerSettings) -> Result<Self> {
         settings.check()?;
         // Before anything else: who listens is known at once, and counters find their recorder.
         let listener = listen(settings.listen)?;
@@ -50,15 +58,15 @@ impl Server {
         let opened = Arc::new(settings.store.open().await?);
         let semel = Semel::builder_shared(opened.store()).build()?;
         let wake_ups = opened.wake_ups(&semel);
-        let served = Arc::new(Served {
-            audit: settings.audit.clone().map_or_else(|| Ok(Audit::to_log()), Audit::to_file)?,
+        let served = Arc::new(AppState {
+            audit: Audit::to(settings.audit.clone())?,
             waits: Waits::new(settings.bounds.waiting_max),
-            ..Served::new(semel.clone(), opened, settings.store.to_string(), settings.tokens.clone())
+            ..AppState::new(semel.clone(), opened, settings.store.to_string(), settings.tokens.clone())
         });
         let (phase, watched) = watch::channel(Phase::Serving);
         let in_flight = InFlight::new(settings.bounds.in_flight_max);
         let gauges = gauges(&in_flight);
-        let hall = Hall {
+        let dispatch = Dispatch {
             app: shown(Arc::clone(&served), gauges, Shown::Everything),
             served: Arc::clone(&served),
             in_flight: Arc::clone(&in_flight),
@@ -67,10 +75,15 @@ impl Server {
             is_over_tls: settings.tls.is_some(),
             join_trace: settings.join_trace,
         };
-        let door =
-            Door::new(listener, settings.tls.as_ref(), settings.limits(), Arc::new(hall), watched.clone())?;
-        let (listening, peers) = (door.address()?, door.peers());
-        tokio::spawn(door.run());
+        let acceptor = Acceptor::new(
+            listener,
+            settings.tls.as_ref(),
+            settings.limits(),
+            Arc::new(dispatch),
+            watched.clone(),
+        )?;
+        let (listening, peers) = (acceptor.address()?, acceptor.peers());
+        tokio::spawn(acceptor.run());
         if let Some(scraped) = scraped {
             tokio::spawn(scraped.sum_up(watched));
         }
@@ -89,7 +102,7 @@ impl Server {
     }
 
     /// What it works on.
-    pub fn served(&self) -> &Arc<Served> {
+    pub fn served(&self) -> &Arc<AppState> {
         &self.served
     }
 

@@ -9,8 +9,8 @@ use semel::{Error, ErrorKind, Result};
 
 use super::waits::WAITING_MAX;
 use crate::access::Tokens;
-use crate::listen::{Limits, ServerTls};
-use crate::store::Address;
+use semel_listen::{Limits, ServerTls};
+use semel_ops::store_url::Address;
 
 /// Everything that a server may be told.
 #[derive(Clone, Debug)]

@@ -1,25 +1,12 @@
-//! The proxy and the claim server on real sockets: what passes, what is refused, what is bounded, and how it ends.
+//! The claim server on real sockets: its API, its dashboard, who may do what, and how it ends.
 
 #![cfg(test)]
 #![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
 
-mod admin;
 mod api;
-mod bounds;
+#[path = "../../../semel-proxy/tests/it/certificate.rs"]
+mod certificate;
+#[path = "../../../semel-proxy/tests/it/client.rs"]
 mod client;
-mod config;
 mod dashboard;
-mod draining;
-mod failing;
-mod framing;
-mod heads;
-mod http2;
-mod keys;
-mod operate;
-mod passing;
-mod proxied;
-mod secured;
 mod server;
-mod service;
-mod streaming;
-mod upgrading;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use semel::store::{MemoryStore, Store};
-use semel_server::store::Address;
+use semel_ops::store_url::Address;
 use tempfile::TempDir;
 
 use super::front::Kind;

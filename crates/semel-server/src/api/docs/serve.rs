@@ -8,8 +8,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde_json::Value;
 
 use super::page::rendered;
-use crate::api::openapi::Looked;
-use crate::api::router::description;
+use crate::api::openapi::{Looked, description};
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(description()).unwrap_or_default());
 static JSON: LazyLock<Bytes> = LazyLock::new(|| DOCUMENT.to_string().into());

@@ -1,19 +1,21 @@
 //! Many asks in one request, and their answers in the same order.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-use crate::api::problem::{Problem, Written};
+use crate::api::problem::Problem;
+#[cfg(feature = "openapi")]
+use crate::api::problem::Written;
 
 /// How many asks a batch may have.
 pub(crate) const BATCH_ITEMS_MAX: usize = 1_000;
 
 /// Many asks. Each is answered by itself: one that is refused does not undo another.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Batch<T> {
     /// 1 to 1,000 of them.
-    #[schema(min_items = 1, max_items = 1_000)]
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1_000))]
     pub(crate) items: Vec<T>,
 }
 
@@ -31,13 +33,15 @@ impl<T> Batch<T> {
 }
 
 /// The answers to a batch, in the order of its items.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(crate) struct Answers<T> {
     answers: Vec<OrError<T>>,
 }
 
 /// An answer, or why there is none.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 enum OrError<T> {
     Answer(T),
@@ -45,14 +49,16 @@ enum OrError<T> {
 }
 
 /// An ask of a batch that was not decided.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct ItemError {
     decision: ErrorWord,
-    #[schema(value_type = Written)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Written))]
     problem: Problem,
 }
 
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 enum ErrorWord {
     Error,

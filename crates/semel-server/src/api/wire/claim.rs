@@ -7,13 +7,12 @@ use semel::{Fingerprint, Key, Lapse, OnOutage};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 use super::outcome::Outcome;
 use super::text::{Text, given};
 use crate::access::{Caller, Need};
 use crate::api::problem::Problem;
-use crate::view::{Content, read_hex};
+use semel_ops::record_json::{Content, read_hex};
 
 /// The longest that a request may wait for somebody else's run.
 pub(crate) const WAIT_MAX: Duration = Duration::from_mins(1);
@@ -21,7 +20,8 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_mins(1);
 const WORDS_BYTES_MAX: usize = 1_024;
 
 /// What a lapsed lease means.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LapseWord {
     /// The run is taken for dead, and the next claim runs.
@@ -31,7 +31,8 @@ pub(crate) enum LapseWord {
 }
 
 /// How the bytes of an outcome are shown.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OutcomeAs {
     /// As JSON if they are JSON text, else as base64.
@@ -59,17 +60,19 @@ macro_rules! bodies {
         { $($(#[$member_doc:meta])* $member:ident: $type:ty,)* }
     ) => {
         $(#[$claim_doc])*
-        #[derive(Debug, Deserialize, ToSchema)]
+        #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         #[serde(deny_unknown_fields)]
         pub(crate) struct $claim<$a> {
             $($(#[$member_doc])* $member: $type,)*
             /// How long to wait for a running caller to settle, instead of being told that it is busy; not in a batch.
-            #[schema(maximum = 60_000, example = 0)]
+            #[cfg_attr(feature = "openapi", schema(maximum = 60_000, example = 0))]
             wait_ms: Option<u64>,
         }
 
         $(#[$with_doc])*
-        #[derive(Debug, Deserialize, ToSchema)]
+        #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         #[serde(deny_unknown_fields)]
         pub(crate) struct $with<$a> {
             $($(#[$member_doc])* $member: $type,)*
@@ -94,45 +97,45 @@ bodies! {
     for<'a> {
         /// The tenant's path, outermost first: at most 8 parts.
         #[serde(borrow, default)]
-        #[schema(value_type = Vec<String>, max_items = 8, example = json!(["acme"]))]
+        #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, max_items = 8, example = json!(["acme"])))]
         scope: Vec<Text<'a>>,
         /// What kind of work this is.
-        #[schema(value_type = String, min_length = 1, max_length = 512, example = "charge")]
+        #[cfg_attr(feature = "openapi", schema(value_type = String, min_length = 1, max_length = 512, example = "charge"))]
         operation: Text<'a>,
         /// Which one of its kind.
-        #[schema(value_type = String, min_length = 1, max_length = 1_024, example = "order-1042")]
+        #[cfg_attr(feature = "openapi", schema(value_type = String, min_length = 1, max_length = 1_024, example = "order-1042"))]
         name: Text<'a>,
         /// The SHA-256 of the request, or another digest of 32 bytes, in 64 hex digits: another request under the same
         /// key is a mismatch.
-        #[schema(value_type = Option<String>, pattern = "^[0-9a-fA-F]{64}$")]
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^[0-9a-fA-F]{64}$"))]
         fingerprint: Option<Text<'a>>,
         /// The request itself, instead of its fingerprint. The order of members does not matter.
         #[serde(borrow, default, deserialize_with = "given")]
-        #[schema(value_type = Option<Value>)]
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
         request: Option<&'a RawValue>,
         /// A random number of 128 bits in 32 hex digits, minted by the caller: with it, a claim may be sent again after
         /// a lost reply and finds its own run.
-        #[schema(value_type = Option<String>, pattern = "^[0-9a-fA-F]{32}$")]
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^[0-9a-fA-F]{32}$"))]
         permit_id: Option<Text<'a>>,
         /// Who asks, in words for people; else the name of the token.
-        #[schema(value_type = Option<String>, max_length = 1_024, example = "worker-7")]
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, max_length = 1_024, example = "worker-7"))]
         owner: Option<Text<'a>>,
         /// How long the permit is good without renewal; else as the server is set up, a minute.
-        #[schema(minimum = 1, maximum = 86_400_000, example = 60_000)]
+        #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 86_400_000, example = 60_000))]
         lease_ms: Option<u64>,
         /// How long the outcome is remembered; else as the server is set up, a day.
-        #[schema(minimum = 1, maximum = 3_153_600_000_000_u64, example = 86_400_000)]
+        #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 3_153_600_000_000_u64, example = 86_400_000))]
         retention_ms: Option<u64>,
         /// What a lapsed lease means.
         lapse: Option<LapseWord>,
         /// How many runs may be granted before the record is held.
-        #[schema(minimum = 1)]
+        #[cfg_attr(feature = "openapi", schema(minimum = 1))]
         attempts_max: Option<u32>,
         /// A running record of the same owner is this caller's own, from before it restarted: take it over at once.
         #[serde(default)]
         reentrant: bool,
         /// The event that asks; a new record remembers it.
-        #[schema(value_type = Option<String>, max_length = 1_024)]
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, max_length = 1_024))]
         first_event: Option<Text<'a>>,
         /// How the bytes of a replayed outcome are shown: as JSON where they are JSON text, unless this says `base64`.
         outcome_as: Option<OutcomeAs>,

@@ -2,15 +2,15 @@
 
 use semel::{Decision, Permit, RecordedOnce as Once};
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::api::problem::{Code, Problem};
-use crate::view::{Content, Id, Moment, OutcomeView, StepView, millis};
+use semel_ops::record_json::{Content, Id, Moment, OutcomeView, StepView, millis};
 
 /// What a claim is told. These are answers, not errors.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
-#[schema(as = ClaimAnswer)]
+#[cfg_attr(feature = "openapi", schema(as = ClaimAnswer))]
 pub(crate) enum Decided<'a> {
     /// Run, then complete or release.
     Run(Run<'a>),
@@ -25,9 +25,10 @@ pub(crate) enum Decided<'a> {
 }
 
 /// What `record_once` is told. These are answers, not errors.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
-#[schema(as = RecordOnceAnswer)]
+#[cfg_attr(feature = "openapi", schema(as = RecordOnceAnswer))]
 pub(crate) enum RecordedOnce<'a> {
     /// The outcome is stored, and this call stored it.
     Recorded(Recorded),
@@ -42,9 +43,10 @@ pub(crate) enum RecordedOnce<'a> {
 }
 
 /// What `resume` is told.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
-#[schema(as = ResumeAnswer)]
+#[cfg_attr(feature = "openapi", schema(as = ResumeAnswer))]
 pub(crate) enum Resumed<'a> {
     /// Go on: the permit is good, and its lease has started anew.
     Run(Run<'a>),
@@ -53,15 +55,16 @@ pub(crate) enum Resumed<'a> {
 }
 
 /// The right to run.
-#[derive(Serialize, ToSchema)]
-#[schema(as = RunDecision)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = RunDecision))]
 pub(crate) struct Run<'a> {
     id: Id,
     /// Opaque text that settles the run; keep it like a password. Another process may go on with it.
-    #[schema(example = "p1.AAAAAAAAAAAAAAAAAAAAAQ")]
+    #[cfg_attr(feature = "openapi", schema(example = "p1.AAAAAAAAAAAAAAAAAAAAAQ"))]
     permit: &'a str,
     /// The how-manieth run this is. Beyond 1, an earlier run may have left effects behind.
-    #[schema(minimum = 1)]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     attempt: u32,
     /// A number that grows with every grant of this key, for whatever the work writes to.
     fence: u64,
@@ -72,8 +75,9 @@ pub(crate) struct Run<'a> {
 }
 
 /// The work is done.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ReplayDecision)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = ReplayDecision))]
 pub(crate) struct Replay<'a> {
     id: Id,
     outcome: OutcomeView<'a>,
@@ -82,8 +86,9 @@ pub(crate) struct Replay<'a> {
 }
 
 /// Another caller runs.
-#[derive(Serialize, ToSchema)]
-#[schema(as = BusyDecision)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = BusyDecision))]
 pub(crate) struct Busy<'a> {
     id: Id,
     /// Who runs.
@@ -95,8 +100,9 @@ pub(crate) struct Busy<'a> {
 }
 
 /// Another request was made under this key.
-#[derive(Serialize, ToSchema)]
-#[schema(as = MismatchDecision)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = MismatchDecision))]
 pub(crate) struct Mismatch {
     id: Id,
     /// How many requests had this key and another fingerprint, this one included.
@@ -104,8 +110,9 @@ pub(crate) struct Mismatch {
 }
 
 /// Nobody may run.
-#[derive(Serialize, ToSchema)]
-#[schema(as = HeldDecision)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = HeldDecision))]
 pub(crate) struct Held<'a> {
     id: Id,
     /// Why: `lapsed`, `attempts`, or what whoever held it said.
@@ -113,8 +120,9 @@ pub(crate) struct Held<'a> {
 }
 
 /// The outcome is stored.
-#[derive(Serialize, ToSchema)]
-#[schema(as = RecordedDecision)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = RecordedDecision))]
 pub(crate) struct Recorded {
     id: Id,
     /// Until when the outcome is remembered; `null` for ever.

@@ -1,14 +1,14 @@
 //! What is told under a permit.
 
 use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::view::Moment;
+use semel_ops::record_json::Moment;
 
 /// What `complete` is told.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
-#[schema(as = CompleteAnswer)]
+#[cfg_attr(feature = "openapi", schema(as = CompleteAnswer))]
 pub(crate) enum Completed {
     /// The outcome is stored; every retry gets it.
     Done {
@@ -20,9 +20,10 @@ pub(crate) enum Completed {
 }
 
 /// What `release` is told.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
-#[schema(as = ReleaseAnswer)]
+#[cfg_attr(feature = "openapi", schema(as = ReleaseAnswer))]
 pub(crate) enum Released {
     /// The next claim runs.
     Released,
@@ -31,9 +32,10 @@ pub(crate) enum Released {
 }
 
 /// What `hold` is told.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
-#[schema(as = HoldAnswer)]
+#[cfg_attr(feature = "openapi", schema(as = HoldAnswer))]
 pub(crate) enum Held {
     /// Nobody may run until somebody decides.
     Held,
@@ -42,9 +44,10 @@ pub(crate) enum Held {
 }
 
 /// What `renew` is told.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
-#[schema(as = RenewAnswer)]
+#[cfg_attr(feature = "openapi", schema(as = RenewAnswer))]
 pub(crate) enum Renewed {
     /// The lease has started anew.
     Renewed {
@@ -56,9 +59,10 @@ pub(crate) enum Renewed {
 }
 
 /// What `step` is told.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "decision", rename_all = "snake_case")]
-#[schema(as = StepAnswer)]
+#[cfg_attr(feature = "openapi", schema(as = StepAnswer))]
 pub(crate) enum Stepped {
     /// The value is stored; a next attempt gets it.
     Stored,

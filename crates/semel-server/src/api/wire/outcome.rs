@@ -5,7 +5,6 @@ use base64::engine::general_purpose::STANDARD;
 use semel::OutcomeKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 use super::text::{Text, given};
 use crate::api::problem::{Code, Problem};
@@ -16,27 +15,28 @@ const OUTCOME_BYTES_MAX: usize = 4 << 20;
 const KIND_BYTES_MAX: usize = 64;
 
 /// What a run produced. JSON is stored as its text, exactly as it came.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Outcome<'a> {
     /// How the run ended: `success` if not given, `failure`, or a word of the application's own.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 64, example = "success")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, min_length = 1, max_length = 64, example = "success"))]
     kind: Option<Text<'a>>,
     /// The outcome as JSON of any kind; this or `base64`, at most 4 MiB.
     #[serde(borrow, default, deserialize_with = "given")]
-    #[schema(value_type = Option<serde_json::Value>, example = json!({"charge": "ch_1"}))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>, example = json!({"charge": "ch_1"})))]
     json: Option<&'a RawValue>,
     /// The outcome as bytes in base64; this or `json`.
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     base64: Option<Text<'a>>,
     /// What it points at first: a payment's id, say.
-    #[schema(value_type = Option<String>, example = "ch_1")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "ch_1"))]
     primary: Option<Text<'a>>,
     /// What it points at second.
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     secondary: Option<Text<'a>>,
     /// Details for people and tools.
-    #[schema(value_type = Option<serde_json::Value>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     details: Option<&'a RawValue>,
 }
 

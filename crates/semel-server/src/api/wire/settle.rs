@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 use super::claim::OutcomeAs;
 use super::outcome::{Outcome, bytes_of};
@@ -13,82 +12,88 @@ use crate::api::problem::Problem;
 const WORDS_BYTES_MAX: usize = 4_096;
 
 /// Ends the run with an outcome.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Complete<'a> {
     /// The right to run, as the claim was told.
     #[serde(borrow)]
-    #[schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ"))]
     pub(crate) permit: Text<'a>,
     /// What every retry gets; without it, a success with no bytes.
     pub(crate) outcome: Option<Outcome<'a>>,
 }
 
 /// Gives up, so that another may run.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Release<'a> {
     /// The right to run, as the claim was told.
     #[serde(borrow)]
-    #[schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ"))]
     pub(crate) permit: Text<'a>,
     /// Why, in words for people.
-    #[schema(value_type = Option<String>, max_length = 4_096, example = "the provider was down")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, max_length = 4_096, example = "the provider was down"))]
     pub(crate) reason: Option<Text<'a>>,
 }
 
 /// Ends the run so that nobody may repeat it before somebody has looked at it.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hold<'a> {
     /// The right to run, as the claim was told.
     #[serde(borrow)]
-    #[schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ"))]
     pub(crate) permit: Text<'a>,
     /// Why, in words for people.
-    #[schema(value_type = String, min_length = 1, max_length = 4_096, example = "the provider did not answer")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, min_length = 1, max_length = 4_096, example = "the provider did not answer"))]
     pub(crate) reason: Text<'a>,
 }
 
 /// Starts the lease anew.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Renew<'a> {
     /// The right to run, as the claim was told.
     #[serde(borrow)]
-    #[schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ"))]
     pub(crate) permit: Text<'a>,
 }
 
 /// Goes on under a permit that another process was granted.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Resume<'a> {
     /// The right to run, as the claim was told.
     #[serde(borrow)]
-    #[schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ"))]
     pub(crate) permit: Text<'a>,
     /// How the values of steps are shown: as JSON where they are JSON text, unless this says `base64`.
     pub(crate) outcome_as: Option<OutcomeAs>,
 }
 
 /// Stores the value of a finished step, so that a next attempt goes on after it.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step<'a> {
     /// The right to run, as the claim was told.
     #[serde(borrow)]
-    #[schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "p1.AAAAAAAAAAAAAAAAAAAAAQ"))]
     pub(crate) permit: Text<'a>,
     /// What the work calls it. A step that is there already keeps its value.
-    #[schema(value_type = String, min_length = 1, max_length = 4_096, example = "charge")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, min_length = 1, max_length = 4_096, example = "charge"))]
     pub(crate) name: Text<'a>,
     /// Its value as JSON of any kind; this or `base64`.
     #[serde(borrow, default, deserialize_with = "given")]
-    #[schema(value_type = Option<serde_json::Value>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     json: Option<&'a RawValue>,
     /// Its value as bytes in base64; this or `json`.
-    #[schema(value_type = Option<String>)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     base64: Option<Text<'a>>,
 }
 

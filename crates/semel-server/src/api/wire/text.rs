@@ -5,12 +5,12 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 /// Text, borrowed from the body unless it has escapes.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
-#[schema(value_type = String)]
+#[cfg_attr(feature = "openapi", schema(value_type = String))]
 pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Deref for Text<'_> {

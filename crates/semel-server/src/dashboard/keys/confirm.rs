@@ -8,17 +8,17 @@ use maud::{Markup, html};
 use semel::clock::Timestamp;
 use semel::record::{Record, Running, State as RecordState};
 
-use super::found::Found;
-use super::one::title;
+use super::detail::title;
+use super::lookup::Found;
 use crate::access::Need;
 use crate::dashboard::answer::{Refused, shown};
 use crate::dashboard::frame::{Frame, Tab};
 use crate::dashboard::session::Visitor;
-use crate::served::Served;
-use crate::shown::{record, span};
+use crate::state::AppState;
+use semel_ops::format::{record, span};
 
 pub(in crate::dashboard) async fn confirm_release(
-    State(served): State<Arc<Served>>,
+    State(served): State<Arc<AppState>>,
     visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Response, Refused> {
@@ -44,7 +44,7 @@ pub(in crate::dashboard) async fn confirm_release(
 }
 
 pub(in crate::dashboard) async fn confirm_resolve(
-    State(served): State<Arc<Served>>,
+    State(served): State<Arc<AppState>>,
     visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Response, Refused> {

@@ -8,14 +8,14 @@ use maud::{Markup, html};
 use semel::Outcome;
 use semel::record::Record;
 
-use super::found::Found;
+use super::lookup::Found;
 use super::pretty::pretty;
 use crate::access::Need;
 use crate::dashboard::answer::{Refused, attachment};
 use crate::dashboard::parts::nothing;
 use crate::dashboard::session::Visitor;
-use crate::served::Served;
-use crate::shown::bytes;
+use crate::state::AppState;
+use semel_ops::format::bytes;
 
 /// How much of an outcome a page shows.
 const SHOWN_MAX: usize = 64 << 10;
@@ -79,7 +79,7 @@ fn text(bytes: &[u8]) -> Option<(&str, usize)> {
 
 /// All of an outcome, as a file.
 pub(in crate::dashboard) async fn download(
-    State(served): State<Arc<Served>>,
+    State(served): State<Arc<AppState>>,
     visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Response, Refused> {

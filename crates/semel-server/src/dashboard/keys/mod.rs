@@ -7,16 +7,16 @@
 
 mod confirm;
 mod content;
-mod found;
-mod life;
-mod one;
+mod detail;
+mod filter;
+mod lookup;
 mod pretty;
 mod search;
 mod settle;
-mod wanted;
+mod timeline;
 
 pub(super) use confirm::{confirm_release, confirm_resolve};
 pub(super) use content::download;
-pub(super) use one::one;
+pub(super) use detail::one;
 pub(super) use search::search;
 pub(super) use settle::{release, resolve};

@@ -14,18 +14,18 @@ use semel::store::{Filter, Store};
 use semel::{Error, ErrorKind, Key, RecordId, Result as SemelResult};
 use tokio::time::{Instant, timeout};
 
-use super::wanted::{Meant, Wanted, earlier};
+use super::filter::{Meant, Wanted, earlier};
 use crate::access::{Caller, Need};
 use crate::dashboard::answer::{Refused, see_other, shown};
 use crate::dashboard::frame::{Frame, Tab};
 use crate::dashboard::parts::{ago, key_link, labelled, nothing, state};
 use crate::dashboard::query::Pairs;
 use crate::dashboard::session::Visitor;
-use crate::served::Served;
-use crate::shown::number::counted;
-use crate::shown::record;
-use crate::sight::IdPrefix;
-use crate::sight::walk::{self, Walk};
+use crate::state::AppState;
+use semel_ops::format::number::counted;
+use semel_ops::format::record;
+use semel_ops::lookup::IdPrefix;
+use semel_ops::lookup::walk::{self, Walk};
 
 /// How many records a page shows.
 const ROWS: usize = 50;
@@ -45,7 +45,7 @@ struct Rows {
 }
 
 pub(in crate::dashboard) async fn search(
-    State(served): State<Arc<Served>>,
+    State(served): State<Arc<AppState>>,
     visitor: Visitor,
     query: Result<Query<Pairs>, QueryRejection>,
 ) -> Result<Response, Refused> {
@@ -82,7 +82,7 @@ enum Looked {
 
 /// The one record that is meant: its key is given whole, or its id.
 async fn the_one(
-    served: &Served,
+    served: &AppState,
     caller: &Caller,
     wanted: &Wanted,
     filter: &Filter,

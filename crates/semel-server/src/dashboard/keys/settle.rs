@@ -8,14 +8,15 @@ use semel::record::Record;
 use semel::{Outcome, OutcomeKind, Resolution, Result as SemelResult};
 use serde::Deserialize;
 
-use super::found::Found;
+use super::lookup::Found;
 use crate::access::Need;
 use crate::dashboard::answer::{Refused, see_other};
 use crate::dashboard::flash::Flash;
-use crate::dashboard::posted::{Posted, Signed};
+use crate::dashboard::form::{Posted, Signed};
 use crate::dashboard::session::Visitor;
-use crate::operate::{self, Settled};
-use crate::served::Served;
+use crate::operator_actions;
+use crate::state::AppState;
+use semel_ops::operator_actions::Settled;
 
 /// The longest a reason may be.
 const REASON_BYTES_MAX: usize = 2_048;
@@ -65,19 +66,20 @@ impl Signed for Resolve {
 }
 
 pub(in crate::dashboard) async fn release(
-    State(served): State<Arc<Served>>,
+    State(served): State<Arc<AppState>>,
     Path(id): Path<String>,
     Posted { visitor, form }: Posted<Release>,
 ) -> Result<Response, Refused> {
     visitor.need(Need::Act)?;
     let reason = reason(&visitor, &form.reason)?;
     let Found { record, .. } = Found::by_id(&served, &visitor, &id).await?;
-    let settled = operate::release(&served, &visitor.caller, &record, reason, Some(form.version)).await;
+    let settled =
+        operator_actions::release(&served, &visitor.caller, &record, reason, Some(form.version)).await;
     told(&visitor, &record, settled)
 }
 
 pub(in crate::dashboard) async fn resolve(
-    State(served): State<Arc<Served>>,
+    State(served): State<Arc<AppState>>,
     Path(id): Path<String>,
     Posted { visitor, form }: Posted<Resolve>,
 ) -> Result<Response, Refused> {
@@ -87,7 +89,8 @@ pub(in crate::dashboard) async fn resolve(
         How::Done => Resolution::Done(Outcome::new(kind(&form.kind), typed(&form.outcome).into_bytes())),
     };
     let Found { record, .. } = Found::by_id(&served, &visitor, &id).await?;
-    let settled = operate::resolve(&served, &visitor.caller, &record, resolution, Some(form.version)).await;
+    let settled =
+        operator_actions::resolve(&served, &visitor.caller, &record, resolution, Some(form.version)).await;
     told(&visitor, &record, settled)
 }
 

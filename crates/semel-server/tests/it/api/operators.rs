@@ -2,7 +2,7 @@
 
 use semel::Semel;
 use semel_server::access::{Audit, Tokens};
-use semel_server::served::Served;
+use semel_server::state::AppState;
 use serde_json::{Value, json};
 
 use super::server::{Server, claim, memory, with};
@@ -93,7 +93,7 @@ async fn every_action_is_written_down_before_it_is_done_and_after() {
     let file = folder.path().join("audit.jsonl");
     let store = memory().await;
     let semel = Semel::builder_shared(store.store()).build().expect("is fine");
-    let mut noted = Served::new(semel, store, "memory:".to_owned(), Tokens::none());
+    let mut noted = AppState::new(semel, store, "memory:".to_owned(), Tokens::none());
     noted.audit = Audit::to_file(&file).expect("opens");
     let server = Server::serve(noted).await;
     let record = held(&server, "a").await;

@@ -9,16 +9,16 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 use semel::Semel;
+use semel_ops::store_url::{Address, Opened};
 use semel_server::access::{TokenDigest, Tokens};
-use semel_server::served::Served;
-use semel_server::store::{Address, Opened};
+use semel_server::state::AppState;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A server, which stops when it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    pub(crate) served: Arc<Served>,
+    pub(crate) served: Arc<AppState>,
     /// Sent with every request, if there is one.
     token: Option<String>,
     task: Option<tokio::task::JoinHandle<()>>,
@@ -97,10 +97,10 @@ impl Server {
 
     pub(crate) async fn on(store: Arc<Opened>, tokens: Tokens) -> Self {
         let semel = Semel::builder_shared(store.store()).build().expect("is fine");
-        Self::serve(Served::new(semel, store, "memory:".to_owned(), tokens)).await
+        Self::serve(AppState::new(semel, store, "memory:".to_owned(), tokens)).await
     }
 
-    pub(crate) async fn serve(served: Served) -> Self {
+    pub(crate) async fn serve(served: AppState) -> Self {
         let served = Arc::new(served);
         let app = semel_server::serve::app(Arc::clone(&served));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");

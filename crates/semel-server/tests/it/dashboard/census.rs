@@ -7,7 +7,7 @@ use semel::record::Record;
 use semel::store::{MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
 use semel::{Claim, Error, ErrorKind, Key, Lapse, Outcome, RecordId, Semel};
 use semel_server::access::Tokens;
-use semel_server::sight::Census;
+use semel_server::monitoring::Census;
 use tokio::time::timeout;
 
 use super::visit::{done, held, running};
@@ -76,7 +76,7 @@ async fn counts_are_exact_for_everything_and_for_each_scope() {
     assert_eq!([all.done, all.held, all.running, all.lapsed, all.released], [200, 200, 400, 200, 0]);
     assert_eq!([own.done, own.held, own.running, own.lapsed, own.outcome_bytes], [50, 50, 100, 50, 250]);
     assert_eq!((all.oldest_running.len(), own.oldest_held.len()), (50, 50));
-    let since: Vec<_> = all.oldest_held.iter().map(semel_server::shown::record::since).collect();
+    let since: Vec<_> = all.oldest_held.iter().map(semel_ops::format::record::since).collect();
     assert!(since.is_sorted() && all.oldest_held[0].key.name() == "0", "the oldest first");
     assert!(own.oldest_running.iter().all(|record| record.key.scope().next() == Some("acme")));
 }

@@ -2,8 +2,9 @@
 
 use semel::record::StateWord;
 use semel::{ErrorKind, Key};
+use semel_ops::operator_actions::Settled;
 use semel_server::access::Caller;
-use semel_server::operate::{self, Settled};
+use semel_server::operator_actions;
 use semel_server::serve::{Server, ServerSettings};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -21,7 +22,7 @@ async fn with_one_running() -> (TempDir, Server, Key) {
 
 async fn release(server: &Server, key: &Key) -> semel::Result<Settled> {
     let record = server.served().semel.get(key).await?.expect("is there");
-    operate::release(server.served(), &Caller::local(), &record, "it hangs", None).await
+    operator_actions::release(server.served(), &Caller::local(), &record, "it hangs", None).await
 }
 
 async fn state(server: &Server, key: &Key) -> StateWord {

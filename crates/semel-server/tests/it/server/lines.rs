@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::started::{get, post, start};
+use crate::certificate;
 use crate::client::Client;
-use crate::secured;
 
 const CLAIM: &str = "{\"operation\":\"charge\",\"name\":\"a\"}";
 
@@ -48,15 +48,15 @@ async fn both_versions_of_http_are_spoken_on_one_port() {
 
 #[tokio::test]
 async fn both_versions_are_spoken_inside_tls_and_cookies_say_so() {
-    let (_folder, tls) = secured::certificate();
+    let (_folder, tls) = certificate::certificate();
     let server = start(ServerSettings { tls: Some(tls.clone()), ..ServerSettings::in_memory() }).await;
-    let stream = secured::connect(server.listening(), &tls, b"http/1.1").await.expect("is secured");
+    let stream = certificate::connect(server.listening(), &tls, b"http/1.1").await.expect("is secured");
     let mut client = Client::over(stream);
     let answer = client.ask(&post("/v1/claim", "", CLAIM)).await;
     assert!(answer.text().contains("\"decision\":\"run\""), "{}", answer.text());
     let page = client.ask("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert!(page.header("set-cookie").is_some_and(|cookie| cookie.contains("; Secure")), "{page:?}");
-    let stream = secured::connect(server.listening(), &tls, b"h2").await.expect("is secured");
+    let stream = certificate::connect(server.listening(), &tls, b"h2").await.expect("is secured");
     assert!(claim_over_http2(stream).await.1.contains("\"decision\":\"busy\""));
     let mut plain = Client::connect(server.listening()).await;
     plain.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;

@@ -1,0 +1,107 @@
+//! Accepts connections, as many as there may be.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel::{Error, ErrorKind, Result};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use crate::connection::ConnectionConfig;
+use crate::http_service::HttpService;
+use crate::limits::Limits;
+use crate::peers::Peers;
+use crate::phase::{Phase, no_longer_serving};
+use crate::tls::{self, ServerTls};
+
+/// How many connections may wait to be taken.
+const BACKLOG: u32 = 4_096;
+/// How long to leave connections waiting while no more files can be opened.
+const OUT_OF_FILES: Duration = Duration::from_millis(50);
+
+/// Accepts connections.
+pub struct Acceptor {
+    listener: TcpListener,
+    connections: Arc<ConnectionConfig>,
+    peers: Arc<Peers>,
+}
+
+/// Listens, and takes nothing yet.
+pub fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let bound = || -> io::Result<TcpListener> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    bound().map_err(|error| {
+        let message =
+            format!("cannot listen on {address}: {error}; is something else there? Choose another address");
+        Error::new(ErrorKind::Unavailable, message).caused_by(error)
+    })
+}
+
+impl Acceptor {
+    /// Accepts on this listener, once it [runs](Self::run).
+    pub fn new(
+        listener: TcpListener,
+        tls: Option<&ServerTls>,
+        limits: Limits,
+        service: Arc<dyn HttpService>,
+        phase: watch::Receiver<Phase>,
+    ) -> Result<Self> {
+        let tls = tls.map(tls::to_clients).transpose()?.map(TlsAcceptor::from);
+        let peers = Peers::new(limits.connections_max, limits.connections_per_peer_max);
+        Ok(Self { listener, connections: Arc::new(ConnectionConfig { service, tls, limits, phase }), peers })
+    }
+
+    /// How many connections there are.
+    pub fn peers(&self) -> Arc<Peers> {
+        Arc::clone(&self.peers)
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> Result<SocketAddr> {
+        let lost = |error| {
+            Error::new(ErrorKind::Unavailable, format!("the listener has no address: {error}; start again"))
+        };
+        self.listener.local_addr().map_err(lost)
+    }
+
+    /// Takes connections until nothing new is to be taken.
+    pub async fn run(self) {
+        let mut phase = self.connections.phase.clone();
+        loop {
+            tokio::select! {
+                biased;
+                () = no_longer_serving(&mut phase) => return,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, peer)) => self.take(stream, peer),
+                    Err(error) if is_of_one(&error) => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "semel: no connection can be taken");
+                        tokio::time::sleep(OUT_OF_FILES).await;
+                    }
+                },
+            }
+        }
+    }
+
+    fn take(&self, stream: TcpStream, peer: SocketAddr) {
+        // One that has no place is closed at once: a client that hears so can go elsewhere, one that waits cannot.
+        let Some(place) = self.peers.place(peer.ip()) else {
+            metrics::counter!("semel_http_connections_refused_total").increment(1);
+            return;
+        };
+        tokio::spawn(Arc::clone(&self.connections).serve(stream, peer, place));
+    }
+}
+
+/// Whether only this one connection failed, before it was taken.
+fn is_of_one(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}

@@ -1,0 +1,115 @@
+//! The body of a client's request: it must keep coming.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use crate::idle::Idle;
+
+/// The body of a client's request.
+#[derive(Debug)]
+pub struct ClientBody {
+    incoming: Incoming,
+    idle: Idle,
+    /// For all of it, if there is such a bound.
+    whole: Option<Idle>,
+    /// Takes out what a trailer must not say.
+    strip_trailers: fn(&mut HeaderMap),
+}
+
+/// Why a body did not come to its end.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BodyError {
+    /// It broke off, or its framing is wrong.
+    Broken(hyper::Error),
+    /// Nothing came for this long.
+    Stalled(Duration),
+    /// The connection that it came on is gone.
+    Gone,
+}
+
+impl ClientBody {
+    /// A body that must keep coming: `idle` is how long nothing may come.
+    pub fn new(incoming: Incoming, idle: Duration, strip_trailers: fn(&mut HeaderMap)) -> Self {
+        Self { incoming, idle: Idle::new(idle), whole: None, strip_trailers }
+    }
+
+    /// The same, if all of it comes within a span from the first wait for it on.
+    pub fn within(mut self, span: Duration) -> Self {
+        self.whole = Some(Idle::new(span));
+        self
+    }
+
+    /// The frame, without what a trailer must not say.
+    fn admitted(&self, mut frame: Frame<Bytes>) -> Frame<Bytes> {
+        if let Some(trailers) = frame.trailers_mut() {
+            (self.strip_trailers)(trailers);
+        }
+        frame
+    }
+
+    /// Ready with a span in which too little came.
+    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<Duration> {
+        if self.idle.poll_waited(cx).is_ready() {
+            return Poll::Ready(self.idle.span());
+        }
+        match &mut self.whole {
+            Some(whole) => whole.poll_waited(cx).map(|()| whole.span()),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Body for ClientBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match Pin::new(&mut self.incoming).poll_frame(cx) {
+            Poll::Ready(frame) => {
+                self.idle.progressed();
+                Poll::Ready(
+                    frame.map(|frame| frame.map(|frame| self.admitted(frame)).map_err(BodyError::Broken)),
+                )
+            }
+            Poll::Pending => self.poll_stalled(cx).map(|span| Some(Err(BodyError::Stalled(span)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(_) => f.write_str("the body broke off"),
+            Self::Stalled(span) => write!(f, "nothing of the body came for {span:?}"),
+            Self::Gone => f.write_str("the connection ended before the body did"),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Broken(error) => Some(error),
+            Self::Stalled(_) | Self::Gone => None,
+        }
+    }
+}

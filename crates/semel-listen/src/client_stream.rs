@@ -1,0 +1,122 @@
+//! The line to a client: it gives up one that does not read, and ends so that its last answer arrives.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::idle::Idle;
+use crate::plain_or_tls::PlainOrTls;
+
+/// How long to go on reading after the last answer was written.
+const LINGER: Duration = Duration::from_secs(2);
+/// How much to read then. A client that sends more hears of its answer by a reset, or not at all.
+const LINGER_BYTES_MAX: usize = 1 << 20;
+
+/// The line to a client.
+pub struct ClientStream {
+    wire: PlainOrTls,
+    /// What was read to find out what the client speaks.
+    first: Bytes,
+    stalled: Idle,
+    linger: Linger,
+}
+
+struct Linger {
+    shut: bool,
+    left: usize,
+    idle: Idle,
+}
+
+impl ClientStream {
+    /// A stream whose first bytes were read already.
+    pub fn new(wire: PlainOrTls, first: Bytes, write_idle: Duration) -> Self {
+        let linger = Linger { shut: false, left: LINGER_BYTES_MAX, idle: Idle::new(LINGER) };
+        Self { wire, first, stalled: Idle::new(write_idle), linger }
+    }
+
+    /// The wire below, for something else than HTTP: nothing of it was held back.
+    pub fn into_wire(self) -> PlainOrTls {
+        self.wire
+    }
+
+    /// What a write came to, or that the client has not read for too long.
+    fn written<T>(&mut self, polled: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if polled.is_ready() {
+            self.stalled.progressed();
+            return polled;
+        }
+        let stalled = self.stalled.poll_waited(cx);
+        stalled.map(|()| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+    }
+
+    /// Reads and forgets what is still coming. A socket that is closed with bytes unread is reset, and a reset can
+    /// overtake the answer.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut bytes = [0_u8; 4096];
+        while self.linger.left > 0 {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut self.wire).poll_read(cx, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    self.linger.left = self.linger.left.saturating_sub(buffer.filled().len());
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return self.linger.idle.poll_waited(cx),
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.first.is_empty() {
+            return Pin::new(&mut self.wire).poll_read(cx, buffer);
+        }
+        let length = self.first.len().min(buffer.remaining());
+        let now = self.first.split_to(length);
+        buffer.put_slice(now.chunk());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.wire).poll_write(cx, bytes);
+        self.written(polled, cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.wire).poll_write_vectored(cx, slices);
+        self.written(polled, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.wire.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.wire).poll_flush(cx);
+        self.written(polled, cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.linger.shut {
+            let polled = Pin::new(&mut self.wire).poll_shutdown(cx);
+            ready!(self.written(polled, cx))?;
+            self.linger.shut = true;
+        }
+        self.poll_linger(cx).map(Ok)
+    }
+}

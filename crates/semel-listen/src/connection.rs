@@ -1,0 +1,206 @@
+//! One connection of a client, from its first byte to its end.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{interval, sleep, timeout};
+use tokio_rustls::{TlsAcceptor, TlsStream};
+
+use crate::client_stream::ClientStream;
+use crate::connection_info::ConnectionInfo;
+use crate::first_bytes::{self, Protocol};
+use crate::http_service::HttpService;
+use crate::limits::Limits;
+use crate::peers::Place;
+use crate::phase::{Phase, next, no_longer_serving};
+use crate::plain_or_tls::PlainOrTls;
+use crate::stalls::Stalls;
+use crate::tracked_body::TrackedBody;
+
+/// How often a client of HTTP/2 that says nothing is asked whether it is there.
+const PING_EVERY: Duration = Duration::from_secs(20);
+/// How long it may take to say so.
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// How often to look for answers that are not read, at most and at least.
+const LOOK_EVERY_MIN: Duration = Duration::from_millis(20);
+const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
+/// The smallest buffer that hyper works with.
+const BUFFER_BYTES_MIN: usize = 8 << 10;
+
+/// What all connections have in common.
+pub(crate) struct ConnectionConfig {
+    pub(crate) service: Arc<dyn HttpService>,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) limits: Limits,
+    pub(crate) phase: watch::Receiver<Phase>,
+}
+
+impl ConnectionConfig {
+    /// Serves one connection to its end.
+    pub(crate) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
+        let mut phase = self.phase.clone();
+        let opened = tokio::select! {
+            biased;
+            opened = self.open(stream) => opened,
+            // It has not asked for anything yet.
+            () = no_longer_serving(&mut phase) => return,
+        };
+        match opened {
+            Ok(Some((Protocol::Http1, line))) => {
+                self.serve_http1(line, ConnectionInfo::new(peer, place, None), phase).await;
+            }
+            Ok(Some((Protocol::Http2, line))) => {
+                let stalls = Stalls::new();
+                let info = ConnectionInfo::new(peer, place, Some(Arc::clone(&stalls)));
+                self.serve_http2(line, info, stalls, phase).await;
+            }
+            Ok(None) => {}
+            Err(error) => tracing::debug!(%error, "semel: a connection ended before its first request"),
+        }
+    }
+
+    /// Secures the line if it is to be, and finds out what the client speaks.
+    async fn open(&self, stream: TcpStream) -> io::Result<Option<(Protocol, TokioIo<ClientStream>)>> {
+        stream.set_nodelay(true)?;
+        let mut wire = self.secured(stream).await?;
+        let Some((spoken, first)) = self.spoken(&mut wire).await? else { return Ok(None) };
+        Ok(Some((spoken, TokioIo::new(ClientStream::new(wire, first, self.limits.body_idle)))))
+    }
+
+    async fn secured(&self, stream: TcpStream) -> io::Result<PlainOrTls> {
+        let Some(tls) = &self.tls else { return Ok(PlainOrTls::Plain(stream)) };
+        let stream = timeout(self.limits.handshake, tls.accept(stream)).await.map_err(too_slow)??;
+        Ok(PlainOrTls::Secured(Box::new(TlsStream::Server(stream))))
+    }
+
+    async fn spoken(&self, wire: &mut PlainOrTls) -> io::Result<Option<(Protocol, Bytes)>> {
+        if let PlainOrTls::Secured(stream) = wire {
+            match stream.get_ref().1.alpn_protocol() {
+                Some(b"h2") => return Ok(Some((Protocol::Http2, Bytes::new()))),
+                Some(_) => return Ok(Some((Protocol::Http1, Bytes::new()))),
+                None => {}
+            }
+        }
+        timeout(self.limits.head, first_bytes::read(wire)).await.map_err(too_slow)?
+    }
+
+    async fn serve_http1(
+        &self,
+        line: TokioIo<ClientStream>,
+        info: ConnectionInfo,
+        mut phase: watch::Receiver<Phase>,
+    ) {
+        let service = service_fn(|request| self.answer(request, &info));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head)
+            // A client that closes its side is taken for gone, as other proxies do: with half-closed ones served, hyper would
+            // not see one that was killed before its answer is written, and its place would stay taken.
+            .half_close(false)
+            .max_header_size(self.limits.head_bytes_max)
+            .max_buf_size(self.limits.head_bytes_max.max(BUFFER_BYTES_MIN))
+            .serve_connection(line, service)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        loop {
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => return told(ended),
+                phase = next(&mut phase) => match phase {
+                    Phase::Serving | Phase::Draining => connection.as_mut().graceful_shutdown(),
+                    Phase::Over => return,
+                },
+            }
+        }
+    }
+
+    async fn serve_http2(
+        &self,
+        line: TokioIo<ClientStream>,
+        info: ConnectionInfo,
+        stalls: Arc<Stalls>,
+        mut phase: watch::Receiver<Phase>,
+    ) {
+        let service = service_fn(|request| self.answer(request, &info));
+        let head_bytes_max = u32::try_from(self.limits.head_bytes_max).unwrap_or(u32::MAX);
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(self.limits.streams_max)
+            .max_header_list_size(head_bytes_max)
+            .keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .serve_connection(line, service);
+        let mut connection = pin!(connection);
+        let (mut idle, mut looks) = (pin!(idle(&info, self.limits.head)), interval(self.look_every()));
+        let mut is_leaving = false;
+        loop {
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => return told(ended),
+                phase = next(&mut phase) => match phase {
+                    Phase::Serving | Phase::Draining => connection.as_mut().graceful_shutdown(),
+                    Phase::Over => return,
+                },
+                () = idle.as_mut(), if !is_leaving => {
+                    is_leaving = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                _ = looks.tick() => if stalls.is_any_older_than(self.limits.body_idle) {
+                    return;
+                },
+            }
+        }
+    }
+
+    /// One response. Its connection is not idle until the last byte of it.
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        connection: &ConnectionInfo,
+    ) -> impl Future<Output = Result<Response<TrackedBody>, Infallible>> + Send + use<> {
+        connection.count_request();
+        let connection = connection.clone();
+        let answered = Arc::clone(&self.service).call(request, connection.clone());
+        async move { Ok(answered.await.map(|body| TrackedBody::new(body, connection))) }
+    }
+
+    /// How often to look for answers that are not read.
+    fn look_every(&self) -> Duration {
+        self.limits.body_idle.div_f64(4.0).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX)
+    }
+}
+
+/// Waits until a connection has been without a request for a whole span.
+async fn idle(info: &ConnectionInfo, span: Duration) {
+    let (mut before, quiet) = info.activity();
+    loop {
+        sleep(span).await;
+        let (requests, holders) = info.activity();
+        if requests == before && holders <= quiet {
+            return;
+        }
+        before = requests;
+    }
+}
+
+fn told(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "semel: a client's connection ended early");
+    }
+}
+
+fn too_slow(_: tokio::time::error::Elapsed) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the client did not say in time what it speaks")
+}

@@ -1,0 +1,89 @@
+//! Answers of one HTTP/2 connection that their client does not read.
+//!
+//! With HTTP/1.1 a client that does not read blocks the line, which [`line`](crate::client_stream) sees. With HTTP/2 it only
+//! opens no window for its stream, and may keep the line itself busy: nobody asks the answer's body for more, and so
+//! nobody would notice.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// No part is waiting to be taken.
+const NOTHING_WAITS: u64 = u64::MAX;
+
+/// The answers of one connection.
+#[derive(Debug)]
+pub(crate) struct Stalls {
+    started_at: Instant,
+    answers: Mutex<Vec<Weak<AtomicU64>>>,
+}
+
+/// One answer: when its last part was handed over, for as long as nobody has asked for the next.
+#[derive(Debug)]
+pub(crate) struct HandedOver {
+    started_at: Instant,
+    at_millis: Arc<AtomicU64>,
+}
+
+impl Stalls {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { started_at: Instant::now(), answers: Mutex::default() })
+    }
+
+    /// Watches one more answer, from now on.
+    pub(crate) fn watch(&self) -> HandedOver {
+        let watched = HandedOver { started_at: self.started_at, at_millis: Arc::default() };
+        watched.handed_over();
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that are over are forgotten when the list would have to grow.
+        if answers.len() == answers.capacity() {
+            answers.retain(|answer| answer.strong_count() > 0);
+        }
+        answers.push(Arc::downgrade(&watched.at_millis));
+        watched
+    }
+
+    /// Whether some answer has waited to be read for longer than this.
+    pub(crate) fn is_any_older_than(&self, span: Duration) -> bool {
+        let oldest = millis(self.started_at.elapsed().saturating_sub(span));
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.iter().filter_map(Weak::upgrade).any(|at_millis| at_millis.load(Ordering::Relaxed) < oldest)
+    }
+}
+
+impl HandedOver {
+    /// A part was handed over; the next is asked for when the client has room for it.
+    pub(crate) fn handed_over(&self) {
+        self.at_millis.store(millis(self.started_at.elapsed()), Ordering::Relaxed);
+    }
+
+    /// The client has room, and it is the upstream that is waited for.
+    pub(crate) fn asked_for_more(&self) {
+        self.at_millis.store(NOTHING_WAITS, Ordering::Relaxed);
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(NOTHING_WAITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_an_answer_that_waits_for_its_client_stalls() {
+        let stalls = Stalls::new();
+        let (reading, waiting) = (stalls.watch(), stalls.watch());
+        waiting.asked_for_more();
+        tokio::time::advance(Duration::from_secs(20)).await;
+        assert!(stalls.is_any_older_than(Duration::from_secs(10)));
+        reading.handed_over();
+        assert!(!stalls.is_any_older_than(Duration::from_secs(10)));
+        tokio::time::advance(Duration::from_secs(20)).await;
+        drop(reading);
+        assert!(!stalls.is_any_older_than(Duration::from_secs(10)), "one that is over waits for nobody");
+    }
+}

@@ -1,0 +1,70 @@
+//! What became of an event.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use semel::Outcome;
+use semel_stream::{EventRecord, EventState};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::outcome::Content;
+use super::parts::Moment;
+
+/// What became of an event of a pipeline.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Receipt))]
+pub struct ReceiptView<'a> {
+    /// The key of the event.
+    pub event: &'a str,
+    /// `processed`, `dead_letter`, `running`, `released` or `held`.
+    #[cfg_attr(feature = "openapi", schema(example = "processed"))]
+    pub state: String,
+    /// Since when.
+    pub since: Moment,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// How often it was delivered again since.
+    pub duplicates: u64,
+    /// Who works on it, or why it was released or held.
+    pub who_or_why: Option<&'a str>,
+    /// How its run ended.
+    pub kind: Option<&'a str>,
+    /// Why it was put aside.
+    pub error: Option<String>,
+    /// What its handler said, if that is text and may be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
+    pub output: Option<&'a str>,
+    /// What its handler said, if that is no text and may be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
+    pub output_base64: Option<String>,
+}
+
+impl<'a> ReceiptView<'a> {
+    /// The event, with as much of its handler's output as the caller may see.
+    pub fn of(event: &'a EventRecord, content: Content) -> Self {
+        let outcome = event.outcome.as_ref();
+        let bytes = outcome.map(|outcome| &**outcome.bytes()).filter(|_| content != Content::Hidden);
+        let output = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        Self {
+            event: &event.event,
+            state: event.state.as_str().replace(' ', "_"),
+            since: Moment(event.since),
+            attempts: event.attempts,
+            duplicates: event.duplicates,
+            who_or_why: event.who_or_why.as_deref(),
+            kind: outcome.map(|outcome| outcome.kind().as_str()),
+            error: outcome.filter(|_| event.state == EventState::DeadLetter).and_then(error),
+            output,
+            output_base64: bytes.filter(|_| output.is_none()).map(|bytes| STANDARD.encode(bytes)),
+        }
+    }
+}
+
+/// Why a dead letter is one.
+pub fn error(outcome: &Outcome) -> Option<String> {
+    let details: Value = serde_json::from_str(outcome.details_json()?).ok()?;
+    Some(details.get("error")?.as_str()?.to_owned())
+}

@@ -1,0 +1,148 @@
+//! `file:FOLDER`, a store on this machine's disk.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{StatFs, statfs};
+use semel::store::{Finding, Verdict};
+use semel::{Error, ErrorKind, Result};
+use semel_file::FileStore;
+
+use super::opened::{Opened, OperatedStore, Pending};
+
+/// The file that every store has, from its first moment on.
+const MARK: &str = "semel.store";
+/// How the names of a store's segments end.
+const SEGMENT: &str = ".log";
+/// The room of two segments: one to write, and one in reserve.
+const ROOM_BYTES: u64 = 128 << 20;
+
+struct Folder {
+    path: PathBuf,
+    store: Arc<FileStore>,
+}
+
+impl OperatedStore for Folder {
+    fn survives(&self) -> &'static str {
+        "kill -9, a crash of the machine, and loss of power"
+    }
+
+    fn check(&self) -> Pending<'_, Vec<Finding>> {
+        Box::pin(std::future::ready(check(&self.path)))
+    }
+
+    fn count(&self) -> Option<u64> {
+        Some(self.store.records() as u64)
+    }
+}
+
+pub(super) fn open(folder: &Path) -> Result<Opened> {
+    let store = Arc::new(FileStore::open(folder)?);
+    Ok(Opened::new(Arc::clone(&store) as _, Folder { path: folder.to_path_buf(), store }))
+}
+
+/// A mistyped folder must not become an empty store.
+pub(super) fn open_existing(folder: &Path) -> Result<Opened> {
+    let shown = folder.display();
+    let what = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "is not there".to_owned(),
+        Err(error) => format!("cannot be read: {error}"),
+        Ok(mut names) => {
+            // A store that lost its mark is for `open` to speak of, which knows what to do.
+            let is_ours = |name: &str| name == MARK || name.ends_with(SEGMENT);
+            if names.any(|name| name.is_ok_and(|name| name.file_name().to_str().is_some_and(is_ours))) {
+                return open(folder);
+            }
+            "holds no store".to_owned()
+        }
+    };
+    Err(Error::new(ErrorKind::Invalid, format!("the folder {shown} {what}")))
+}
+
+/// What the promise of a folder depends on: the file system under it, and room.
+fn check(folder: &Path) -> Result<Vec<Finding>> {
+    let stat = statfs(folder).map_err(|error| {
+        let message =
+            format!("{}: cannot look at its file system: {error}; check its rights", folder.display());
+        Error::new(ErrorKind::Unavailable, message).caused_by(error)
+    })?;
+    Ok(vec![file_system(&stat), room(&stat)])
+}
+
+fn file_system(stat: &StatFs) -> Finding {
+    let (found, verdict) = named(stat.f_type);
+    Finding {
+        setting: "file system".into(),
+        found: Some(found.into()),
+        wanted: "a local disk that keeps what it has synced".into(),
+        verdict,
+    }
+}
+
+/// The file systems that matter, by the number that `statfs` gives them.
+fn named(number: i64) -> (String, Verdict) {
+    let (name, verdict) = match number {
+        0xef53 => ("ext4", Verdict::Kept),
+        0x5846_5342 => ("xfs", Verdict::Kept),
+        0x9123_683e => ("btrfs", Verdict::Kept),
+        0x2fc1_2fc1 => ("zfs", Verdict::Kept),
+        0xf2f5_2010 => ("f2fs", Verdict::Kept),
+        0x0102_1994 => ("tmpfs: gone when the machine stops", Verdict::Broken),
+        0x8584_58f6 => ("ramfs: gone when the machine stops", Verdict::Broken),
+        0x6969 => ("nfs: its locks and syncs are not those of a local disk", Verdict::Broken),
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => {
+            ("smb: its locks and syncs are not those of a local disk", Verdict::Broken)
+        }
+        0x794c_7630 => ("overlay: what is below it decides", Verdict::Unreadable),
+        0x6573_5546 => ("fuse: what is behind it decides", Verdict::Unreadable),
+        other => return (format!("one that is not known here ({other:#x})"), Verdict::Unreadable),
+    };
+    (name.to_owned(), verdict)
+}
+
+fn room(stat: &StatFs) -> Finding {
+    let block = u64::try_from(stat.f_bsize).unwrap_or(0);
+    let free = stat.f_bavail.saturating_mul(block);
+    Finding {
+        setting: "room on the disk".into(),
+        found: Some(format!("{} MiB", free >> 20).into()),
+        wanted: format!("{} MiB or more, or new claims are refused", ROOM_BYTES >> 20).into(),
+        verdict: if free >= ROOM_BYTES { Verdict::Kept } else { Verdict::Broken },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_no_store_is_not_made_one() {
+        let place = tempfile::tempdir().expect("a folder for a test");
+        let missing = place.path().join("typo");
+        let error = open_existing(&missing).err().expect("is refused").to_string();
+        assert!(error.ends_with("is not there") && !missing.exists(), "{error}");
+        let error = open_existing(place.path()).err().expect("is refused").to_string();
+        assert!(error.ends_with("holds no store"), "{error}");
+        let made = place.path().join("store");
+        drop(open(&made).expect("is made"));
+        assert_eq!(open_existing(&made).expect("is there").count(), Some(0));
+    }
+
+    #[test]
+    fn a_file_system_that_forgets_breaks_the_promise() {
+        assert_eq!(named(0x0102_1994).1, Verdict::Broken);
+        assert_eq!(named(0xef53).1, Verdict::Kept);
+        assert_eq!(named(7).1, Verdict::Unreadable);
+    }
+
+    #[test]
+    fn room_for_two_segments_is_wanted() {
+        let place = tempfile::tempdir().expect("a folder for a test");
+        let mut stat = statfs(place.path()).expect("is a file system");
+        stat.f_bavail = 0;
+        assert_eq!(room(&stat).verdict, Verdict::Broken);
+        stat.f_bavail = u64::MAX;
+        assert_eq!(room(&stat).verdict, Verdict::Kept);
+    }
+}

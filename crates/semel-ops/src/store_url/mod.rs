@@ -1,0 +1,34 @@
+//! Stores by URL, in one place: `memory:`, `file:PATH`, `postgres://…`, `redis://…`, `redis+cluster://…`.
+//!
+//! ```
+//! use semel::Semel;
+//! use semel_ops::store_url::Address;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> semel::Result<()> {
+//! let address: Address = "memory:".parse()?;
+//! let store = address.open().await?;
+//! println!("{address} survives {}", store.survives());
+//! let semel = Semel::builder_shared(store.store()).build()?;
+//! # let _ = semel;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`address`](Address): what was written, read and shown without its password; `url`: where the password is.
+//! - [`opened`](Opened): a store, and what tools want to know of it.
+//! - `memory`, `file`, `postgres`, `redis`: how each of them is opened and looked at.
+
+mod address;
+mod file;
+mod memory;
+mod opened;
+#[cfg_attr(not(feature = "postgres"), path = "no_postgres.rs")]
+mod postgres;
+#[cfg_attr(not(feature = "redis"), path = "no_redis.rs")]
+mod redis;
+mod url;
+
+pub use address::{Address, DEFAULT};
+pub use opened::{Migrated, Opened, WakeUps};
+pub use url::Url;

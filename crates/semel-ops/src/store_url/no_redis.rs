@@ -1,0 +1,9 @@
+//! `redis://…` in a build without Redis.
+
+use super::opened::{Opened, Pending};
+use super::url::Url;
+use crate::missing_feature;
+
+pub(super) fn open(_: &Url) -> Pending<'static, Opened> {
+    Box::pin(std::future::ready(Err(missing_feature("Redis", "redis"))))
+}

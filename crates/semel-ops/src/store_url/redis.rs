@@ -1,0 +1,42 @@
+//! `redis://…`, a fast store that many machines share.
+
+use std::sync::Arc;
+
+use semel::store::Finding;
+use semel_redis::{Durability, RedisStore};
+
+use super::opened::{Opened, OperatedStore, Pending};
+use super::url::Url;
+
+impl OperatedStore for RedisStore {
+    fn survives(&self) -> &'static str {
+        survives(self.durability())
+    }
+
+    fn check(&self) -> Pending<'_, Vec<Finding>> {
+        Box::pin(RedisStore::check(self))
+    }
+}
+
+pub(super) fn open(url: &Url) -> Pending<'_, Opened> {
+    Box::pin(async {
+        let store = RedisStore::connect(url.with_password()).await?;
+        Ok(Opened::new(Arc::new(store.clone()), store))
+    })
+}
+
+/// What a Redis with these settings survives.
+fn survives(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Always => {
+            "kill -9, a crash of its machine, and loss of power; not a failover: see docs/stores.md"
+        }
+        Durability::EverySecond => "a restart; a second or two are lost with a crash, and more at a failover",
+        Durability::SystemDecides => {
+            "a restart; half a minute may be lost with the power, and more at a failover"
+        }
+        Durability::Snapshots => "nothing since the last snapshot, which may be minutes old",
+        Durability::None => "nothing: this Redis keeps nothing on disk",
+        Durability::Unreadable | _ => "nobody knows what: this Redis does not show its settings",
+    }
+}

@@ -1,0 +1,165 @@
+//! What a file means, as a file that means the same: nothing is left to a default, and no secret is in it.
+
+use semel_config::render::{Lines, listed, quoted, sized, table, timed};
+use semel_config::value::word_for;
+use semel_http::{Code, Profile, Rules, WhileRunning};
+use semel_listen::ServerTls;
+use semel_ops::store_setting::StoreFrom;
+
+use super::callers::{Callers, OTHERWISE, SOURCE, Source};
+use super::keywords::{
+    ACCESS_LOG, BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, REACH, UPSTREAM_VERSION,
+};
+use super::profile::OFF;
+use super::root::Meaning;
+use super::rules::{ALL, UNBOUNDED};
+use crate::settings::{Bounds, ProxySettings, Timeouts};
+
+pub(super) fn written(meaning: &Meaning) -> String {
+    let Meaning { settings, store, callers } = meaning;
+    let profile = &settings.http.profile;
+    let mut text = table("", root(settings, store));
+    text.push_str(&table("[principal]", principal(callers)));
+    text.push_str(&table("[headers]", headers(profile)));
+    let key = vec![
+        ("bare", quoted(word_for(BARE, &profile.key.bare))),
+        ("chars_max", profile.key.chars_max.to_string()),
+    ];
+    text.push_str(&table("[key]", key));
+    let status = |code: Code| (code.word(), profile.statuses.of(code).as_u16().to_string());
+    text.push_str(&table("[statuses]", Code::ALL.map(status).into()));
+    let common = rules(&profile.rules);
+    text.push_str(&table("[rules]", common.clone()));
+    for route in &settings.http.routes {
+        // A route has the rules of all but for these, so only these are worth reading.
+        let own = rules(&route.rules).into_iter().filter(|line| !common.contains(line));
+        let lines = std::iter::once(("path", quoted(&route.path))).chain(own).collect();
+        text.push_str(&table("[[route]]", lines));
+    }
+    text.push_str(&table("[quotas]", quotas(settings)));
+    let tls = settings.tls.as_ref().map(ServerTls::lines).unwrap_or_default();
+    text.push_str(&table("[tls]", tls));
+    text.push_str(&table("[bounds]", bounds(&settings.bounds)));
+    text.push_str(&table("[timeouts]", timeouts(&settings.timeouts)));
+    text
+}
+
+fn root(settings: &ProxySettings, store: &StoreFrom) -> Lines {
+    let mut lines = vec![
+        ("upstream", quoted(&settings.upstream)),
+        ("upstream_version", quoted(word_for(UPSTREAM_VERSION, &settings.upstream_version))),
+    ];
+    if let Some(file) = &settings.upstream_authorities {
+        lines.push(("upstream_authorities", quoted(file.display())));
+    }
+    lines.push(("listen", quoted(settings.listen)));
+    lines.push(("trusted_proxies", listed(settings.trusted_proxies.iter().map(quoted))));
+    lines.push(("store", store.line(&settings.store)));
+    lines.push(("admin", quoted(settings.admin.map_or_else(|| OFF.to_owned(), |admin| admin.to_string()))));
+    if settings.admin.is_some_and(|admin| !admin.ip().is_loopback()) {
+        lines.push(("admin_public", "true".to_owned()));
+    }
+    if let Some(tokens) = &settings.admin_tokens_file {
+        lines.push(("tokens", quoted(tokens.display())));
+    }
+    if let Some(audit) = &settings.audit {
+        lines.push(("audit", quoted(audit.display())));
+    }
+    lines.push(("access_log", quoted(word_for(ACCESS_LOG, &settings.access_log))));
+    lines.push(("scope_prefix", listed(settings.http.scope.iter().map(quoted))));
+    lines.push(("problem_base", quoted(&settings.http.profile.problem_base)));
+    lines
+}
+
+fn principal(callers: &Callers) -> Lines {
+    let mut lines = vec![("from", quoted(word_for(SOURCE, &callers.source)))];
+    if let Some(header) = &callers.header {
+        lines.push(("header", quoted(header)));
+    }
+    if let Some(token) = &callers.token {
+        lines.extend(token.written(&|text| quoted(text)));
+    }
+    if !matches!(callers.source, Source::Peer | Source::Shared) {
+        lines.push(("or", quoted(word_for(OTHERWISE, &callers.otherwise))));
+    }
+    lines
+}
+
+fn headers(profile: &Profile) -> Lines {
+    let names = &profile.names;
+    vec![
+        ("key", quoted(&names.key)),
+        ("aliases", listed(names.key_aliases.iter().map(quoted))),
+        ("replayed", quoted(&names.replayed)),
+        ("expires", quoted(names.expires.as_ref().map_or(OFF, |name| name.as_str()))),
+        ("protected", quoted(&names.protected)),
+    ]
+}
+
+fn rules(rules: &Rules) -> Lines {
+    let statuses = rules.statuses_not_kept.iter().map(http::StatusCode::as_u16);
+    let headers = rules.headers_kept.as_ref().map(|headers| listed(headers.iter().map(quoted)));
+    let attempts = rules.attempts_max.map(|most| most.to_string());
+    vec![
+        ("methods", listed(rules.methods.iter().map(quoted))),
+        ("key", quoted(word_for(PRESENCE, &rules.presence))),
+        ("scope", quoted(word_for(REACH, &rules.reach))),
+        ("lease", timed(rules.lease)),
+        ("retention", timed(rules.retention)),
+        ("lapse", quoted(word_for(LAPSE, &rules.lapse))),
+        ("attempts_max", attempts.unwrap_or_else(|| quoted(UNBOUNDED))),
+        ("on_server_error", quoted(word_for(ON_SERVER_ERROR, &rules.on_server_error))),
+        ("statuses_not_kept", listed(statuses)),
+        ("request_bytes_max", sized(rules.request_bytes_max as u64)),
+        ("response_bytes_max", sized(rules.response_bytes_max as u64)),
+        ("headers_kept", headers.unwrap_or_else(|| quoted(ALL))),
+        ("fields_left_out", listed(rules.fields_left_out.iter().map(quoted))),
+        (
+            "while_running",
+            match rules.while_running {
+                WhileRunning::Reject => quoted("reject"),
+                WhileRunning::Wait(span) => format!("{{ wait = {} }}", timed(span)),
+            },
+        ),
+        ("on_outage", quoted(word_for(ON_OUTAGE, &rules.on_outage))),
+    ]
+}
+
+fn quotas(settings: &ProxySettings) -> Lines {
+    let quotas = settings.http.quotas.unwrap_or_default();
+    let lines = [
+        ("new_keys_per_minute", quotas.new_keys_per_minute.map(|keys| keys.to_string())),
+        ("records", quotas.records.map(|records| records.to_string())),
+        ("bytes", quotas.bytes.map(sized)),
+    ];
+    lines.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn bounds(bounds: &Bounds) -> Lines {
+    vec![
+        ("connections_max", bounds.connections_max.to_string()),
+        ("connections_per_peer_max", bounds.connections_per_peer_max.to_string()),
+        ("in_flight_max", bounds.in_flight_max.to_string()),
+        ("held_bytes_max", sized(bounds.held_bytes_max as u64)),
+        ("head_bytes_max", sized(bounds.head_bytes_max as u64)),
+        ("streams_max", bounds.streams_max.to_string()),
+        ("upstream_idle_max", bounds.upstream_idle_max.to_string()),
+    ]
+}
+
+fn timeouts(timeouts: &Timeouts) -> Lines {
+    [
+        ("handshake", timeouts.handshake),
+        ("head", timeouts.head),
+        ("body", timeouts.body),
+        ("body_idle", timeouts.body_idle),
+        ("connect", timeouts.connect),
+        ("response", timeouts.response),
+        ("upgraded_idle", timeouts.upgraded_idle),
+        ("upstream_idle", timeouts.upstream_idle),
+        ("store", timeouts.store),
+        ("drain", timeouts.drain),
+    ]
+    .map(|(name, span)| (name, timed(span)))
+    .into()
+}

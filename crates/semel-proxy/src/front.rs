@@ -1,0 +1,154 @@
+//! What every request goes through before the layer, and every answer after it.
+
+use std::future::poll_fn;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use http::header::UPGRADE;
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use semel::clock::{Clock as _, SystemClock, Timestamp};
+use semel_http::{Code, Idempotency, IdempotencyLayer, PeerAddress, Problem, ResponseBody};
+use tower_layer::Layer as _;
+use tower_service::Service as _;
+
+use super::access_log::{Entry, Log};
+use super::answer::Answered;
+use super::forward::Forward;
+use super::request::strip_trailers;
+use super::tally::Tally;
+use super::upstream::UpstreamBody;
+use semel_listen::{ClientBody, ConnectionInfo, HttpService, InFlight, ServiceBody, ServiceFuture, admit};
+
+/// When to come back to a proxy that has too much to do.
+const OVERLOAD_RETRY: Duration = Duration::from_secs(1);
+
+/// What every request goes through.
+pub(super) struct Front {
+    chain: RwLock<Arc<Chain>>,
+    in_flight: Arc<InFlight>,
+    observed: Arc<Observed>,
+    body_idle: Duration,
+}
+
+/// The layer, and the upstream behind it. Replaced as a whole when settings are.
+struct Chain {
+    layer: IdempotencyLayer,
+    service: Idempotency<Forward>,
+}
+
+/// Where it is noted what came of requests.
+pub(super) struct Observed {
+    pub(super) log: Option<Log>,
+    pub(super) tally: Tally,
+    clock: SystemClock,
+}
+
+impl Observed {
+    pub(super) fn new(log: Option<Log>) -> Self {
+        Self { log, tally: Tally::new(), clock: SystemClock::new() }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+impl Front {
+    pub(super) fn new(
+        layer: IdempotencyLayer,
+        forward: Forward,
+        in_flight: Arc<InFlight>,
+        observed: Observed,
+        body_idle: Duration,
+    ) -> Self {
+        let chain = RwLock::new(Arc::new(Chain::new(layer, forward)));
+        Self { chain, in_flight, observed: Arc::new(observed), body_idle }
+    }
+
+    /// Requests from now on go through this layer.
+    pub(super) fn replace(&self, layer: IdempotencyLayer, forward: Forward) {
+        *self.chain.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Chain::new(layer, forward));
+    }
+
+    /// The layer that requests go through.
+    pub(super) fn layer(&self) -> IdempotencyLayer {
+        self.chain().layer.clone()
+    }
+
+    pub(super) fn in_flight(&self) -> &Arc<InFlight> {
+        &self.in_flight
+    }
+
+    /// Writes the last lines of the access log.
+    pub(super) async fn end_log(&self) {
+        if let Some(log) = &self.observed.log {
+            log.end().await;
+        }
+    }
+
+    fn chain(&self) -> Arc<Chain> {
+        Arc::clone(&self.chain.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl HttpService for Front {
+    fn call(self: Arc<Self>, request: Request<Incoming>, connection: ConnectionInfo) -> ServiceFuture {
+        Box::pin(async move { self.answer(request, &connection).await })
+    }
+}
+
+impl Front {
+    async fn answer(&self, request: Request<Incoming>, connection: &ConnectionInfo) -> Response<ServiceBody> {
+        let chain = self.chain();
+        let in_flight = self.in_flight.enter();
+        let has_room = in_flight.is_some();
+        let mut entry = Entry::new(Arc::clone(&self.observed), &request, connection.peer(), in_flight);
+        let response = if has_room {
+            let request = request.map(|body| ClientBody::new(body, self.body_idle, strip_trailers));
+            chain.answer(request, connection).await
+        } else {
+            chain.refused(overloaded(), &request)
+        };
+        entry.answered(&response);
+        response.map(|body| Answered::new(body, entry).boxed_unsync())
+    }
+}
+
+impl Chain {
+    fn new(layer: IdempotencyLayer, forward: Forward) -> Self {
+        let service = layer.layer(forward);
+        Self { layer, service }
+    }
+
+    async fn answer(
+        &self,
+        mut request: Request<ClientBody>,
+        connection: &ConnectionInfo,
+    ) -> Response<ResponseBody<UpstreamBody>> {
+        if let Err(refused) = admit(&mut request) {
+            let problem = Problem::new(Code::RequestMalformed, refused.detail()).status(refused.status());
+            return self.refused(problem.closing(), &request);
+        }
+        if request.headers().contains_key(UPGRADE) {
+            // Whatever becomes of it holds its place on.
+            request.extensions_mut().insert(connection.clone());
+        }
+        request.extensions_mut().insert(PeerAddress(connection.peer()));
+        let mut service = self.service.clone();
+        let Ok(()) = poll_fn(|cx| service.poll_ready(cx)).await;
+        let Ok(response) = service.call(request).await;
+        response
+    }
+
+    fn refused<B>(&self, problem: Problem, request: &Request<B>) -> Response<ResponseBody<UpstreamBody>> {
+        problem.response(&self.layer.settings().profile, request.version())
+    }
+}
+
+fn overloaded() -> Problem {
+    Problem::new(Code::Overloaded, "The proxy has as many requests as it can take. Nothing ran; try again.")
+        .retry_after(OVERLOAD_RETRY)
+        .closing()
+}

@@ -1,0 +1,31 @@
+//! The reverse proxy: the layer in front of a service that is not changed.
+//!
+//! A request's way: [`semel_listen`] takes its connection, `front` lets it in, the layer of `semel-http` decides on it,
+//! `forward` makes it one of the proxy's own, and `upstream` sends it, once. Its answer goes back the same way.
+//!
+//! # Layout
+//!
+//! - [`config`]: from a configuration file to settings. [`settings`](ProxySettings): what a proxy may be told.
+//! - [`proxy`](Proxy): started, reloaded, drained. [`admin`](AdminSide): what answers on the admin listener, injected.
+//! - `request`, `upstream`: the other side, and what becomes of a request's head on its way there. `tls`: whom it trusts.
+//! - `front`, `answer`: what every request goes through. `access_log`, `tally`: what is noted of it.
+//! - `tunnel`: connections that became something else than HTTP.
+
+mod access_log;
+mod admin;
+mod answer;
+pub mod config;
+mod forward;
+mod front;
+mod proxy;
+mod request;
+mod settings;
+mod tally;
+mod tls;
+mod tunnel;
+mod upstream;
+
+pub use admin::{AdminSide, Running};
+pub use proxy::{Drained, Proxy, Starting};
+pub use settings::{AccessLog, Bounds, ProxySettings, Timeouts, UpstreamVersion};
+pub use upstream::UpstreamBody;

@@ -1,0 +1,132 @@
+//! The body of the upstream's answer. It carries its connection along, and gives it back at the end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use semel_http::ResponseBody;
+
+use super::link::Link;
+use super::pool::Pool;
+use semel_listen::{BodyError, Idle};
+
+/// The body of the upstream's answer.
+pub struct UpstreamBody {
+    source: Source,
+    idle: Idle,
+}
+
+enum Source {
+    /// Nothing, or nothing more.
+    Empty,
+    /// What the proxy says itself.
+    Own(Box<ResponseBody<UpstreamBody>>),
+    /// From a connection of HTTP/1.1, which nobody else drives.
+    Http1 { incoming: Incoming, link: Option<Link>, pool: Arc<Pool> },
+    /// From a connection of HTTP/2.
+    Http2(Incoming),
+}
+
+impl UpstreamBody {
+    /// No bytes.
+    pub(crate) fn empty() -> Self {
+        Self { source: Source::Empty, idle: Idle::new(Duration::ZERO) }
+    }
+
+    /// What the proxy says itself.
+    pub(crate) fn own(body: ResponseBody<Self>) -> Self {
+        Self { source: Source::Own(Box::new(body)), idle: Idle::new(Duration::ZERO) }
+    }
+
+    pub(super) fn http1(incoming: Incoming, link: Link, pool: Arc<Pool>, idle: Duration) -> Self {
+        Self { source: Source::Http1 { incoming, link: Some(link), pool }, idle: Idle::new(idle) }
+    }
+
+    pub(super) fn http2(incoming: Incoming, idle: Duration) -> Self {
+        Self { source: Source::Http2(incoming), idle: Idle::new(idle) }
+    }
+}
+
+impl Source {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match self {
+            Self::Empty => Poll::Ready(None),
+            Self::Own(body) => Pin::new(body).poll_frame(cx),
+            Self::Http1 { incoming, link, pool } => {
+                let frame = poll_driven(incoming, link, cx);
+                if let Poll::Ready(frame) = &frame
+                    && (frame.is_none() || incoming.is_end_stream())
+                {
+                    give_back(link, pool, cx);
+                }
+                frame.map_err(BodyError::Broken)
+            }
+            Self::Http2(incoming) => Pin::new(incoming).poll_frame(cx).map_err(BodyError::Broken),
+        }
+    }
+}
+
+/// The next frame. Only if none is there yet does the connection move.
+fn poll_driven(
+    incoming: &mut Incoming,
+    link: &mut Option<Link>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    if let Poll::Ready(frame) = Pin::new(&mut *incoming).poll_frame(cx) {
+        return Poll::Ready(frame);
+    }
+    let ended = link.as_mut().is_none_or(|link| link.poll_drive(cx).is_ready());
+    if ended {
+        *link = None;
+    }
+    Pin::new(incoming).poll_frame(cx)
+}
+
+fn give_back(link: &mut Option<Link>, pool: &Pool, cx: &mut Context<'_>) {
+    if let Some(mut link) = link.take()
+        && link.is_reusable(cx)
+    {
+        pool.put(link);
+    }
+}
+
+impl Body for UpstreamBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match self.source.poll_next(cx) {
+            Poll::Ready(frame) => {
+                self.idle.progressed();
+                Poll::Ready(frame)
+            }
+            Poll::Pending => {
+                let stalled = self.idle.poll_waited(cx);
+                stalled.map(|()| Some(Err(BodyError::Stalled(self.idle.span()))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.source {
+            Source::Empty => true,
+            Source::Own(body) => body.is_end_stream(),
+            Source::Http1 { incoming, .. } | Source::Http2(incoming) => incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::Empty => SizeHint::with_exact(0),
+            Source::Own(body) => body.size_hint(),
+            Source::Http1 { incoming, .. } | Source::Http2(incoming) => incoming.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A new connection to the upstream.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+use http::uri::Scheme;
+use rustls::pki_types::ServerName;
+use semel::{Error, ErrorKind, Result};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::{TlsConnector, TlsStream};
+
+use semel_listen::PlainOrTls;
+
+/// Where the upstream is, and how it is secured.
+pub(super) struct Dial {
+    host: Box<str>,
+    port: u16,
+    secured: Option<(TlsConnector, ServerName<'static>)>,
+    connect_timeout: Duration,
+}
+
+/// A new connection.
+pub(super) struct Dialled {
+    pub(super) wire: PlainOrTls,
+    /// The same socket again, to look at it without reading from it.
+    pub(super) socket: OwnedFd,
+}
+
+impl Dial {
+    pub(super) fn new(
+        upstream: &Uri,
+        tls: Option<Arc<rustls::ClientConfig>>,
+        connect_timeout: Duration,
+    ) -> Result<Self> {
+        let refused = |message: String| Error::new(ErrorKind::Invalid, message);
+        let authority = upstream.authority().ok_or_else(|| {
+            refused(format!("`{upstream}` names no host: use `http://127.0.0.1:3000`, say"))
+        })?;
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+        let secured = tls
+            .map(|config| {
+                let name = ServerName::try_from(host.to_owned())
+                    .map_err(|_| refused(format!("`{host}` is no name that a certificate could carry")))?;
+                Ok::<_, Error>((TlsConnector::from(config), name))
+            })
+            .transpose()?;
+        let port_default = if upstream.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+        let port = authority.port_u16().unwrap_or(port_default);
+        Ok(Self { host: host.into(), port, secured, connect_timeout })
+    }
+
+    /// Connects, and secures the line if it is to be.
+    pub(super) async fn dial(&self) -> io::Result<Dialled> {
+        let too_slow = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time");
+        timeout(self.connect_timeout, self.connect()).await.map_err(too_slow)?
+    }
+
+    async fn connect(&self) -> io::Result<Dialled> {
+        let stream = TcpStream::connect((&*self.host, self.port)).await?;
+        stream.set_nodelay(true)?;
+        let socket = rustix::io::dup(&stream)?;
+        let wire = match &self.secured {
+            None => PlainOrTls::Plain(stream),
+            Some((connector, name)) => {
+                let stream = connector.connect(name.clone(), stream).await?;
+                PlainOrTls::Secured(Box::new(TlsStream::Client(stream)))
+            }
+        };
+        Ok(Dialled { wire, socket })
+    }
+}

@@ -1,0 +1,116 @@
+//! HTTP/2 on either side.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use semel_proxy::UpstreamVersion;
+use tokio::net::TcpStream;
+
+use crate::client::Client;
+use crate::proxied::{settings, start};
+use crate::service::Service;
+
+async fn connect(address: std::net::SocketAddr) -> http2::SendRequest<Full<Bytes>> {
+    let stream = TcpStream::connect(address).await.expect("connects");
+    let (sender, connection) =
+        http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.expect("speaks HTTP/2");
+    tokio::spawn(connection);
+    sender
+}
+
+fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
+    Request::post(format!("http://shop.test{path}")).body(Full::from(body.to_owned())).expect("is a request")
+}
+
+async fn text(response: http::Response<hyper::body::Incoming>) -> String {
+    let bytes = response.into_body().collect().await.expect("is whole").to_bytes();
+    String::from_utf8(bytes.to_vec()).expect("is text")
+}
+
+#[tokio::test]
+async fn many_requests_at_once_come_over_one_connection() {
+    let service = Service::mirror().await;
+    let proxy = start(settings(service.address)).await;
+    let sender = connect(proxy.listening()).await;
+    let all = (0..50).map(|n| {
+        let mut sender = sender.clone();
+        tokio::spawn(async move {
+            let response = sender.send_request(post(&format!("/{n}"), "hi")).await.expect("is answered");
+            (n, text(response).await)
+        })
+    });
+    for one in all.collect::<Vec<_>>() {
+        let (n, seen) = one.await.expect("ends");
+        assert!(seen.starts_with(&format!("POST /{n} HTTP/1.1\n")), "{seen}");
+        assert!(seen.contains("host: shop.test\n") && seen.ends_with("\n\nhi"), "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_is_spoken_to_in_http2_if_so_told() {
+    let service = Service::mirror().await;
+    let mut settings = settings(service.address);
+    settings.upstream_version = UpstreamVersion::Http2;
+    let proxy = start(settings).await;
+    let mut client = Client::connect(proxy.listening()).await;
+    let request = "POST /a?b=c HTTP/1.1\r\nHost: shop.test\r\nContent-Length: 2\r\n\r\nhi";
+    let seen = client.ask(request).await;
+    assert!(seen.text().starts_with("POST http://shop.test/a?b=c HTTP/2.0\n"), "{}", seen.text());
+    assert!(seen.text().ends_with("\n\nhi"), "{}", seen.text());
+    let mut sender = connect(proxy.listening()).await;
+    let seen = text(sender.send_request(post("/both", "hi")).await.expect("is answered")).await;
+    assert!(seen.starts_with("POST http://shop.test/both HTTP/2.0\n"), "{seen}");
+}
+
+#[tokio::test]
+async fn an_upstream_of_http2_that_is_gone_is_unreachable() {
+    let service = Service::mirror().await;
+    let mut settings = settings(service.address);
+    settings.upstream_version = UpstreamVersion::Http2;
+    drop(service);
+    let proxy = start(settings).await;
+    let answer = Client::connect(proxy.listening()).await.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(answer.status, 502, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn an_answer_that_its_client_opens_no_window_for_is_given_up() {
+    let body = "x".repeat(100_000);
+    let service = Service::routed(axum::Router::new().fallback(move || async move { body })).await;
+    let mut settings = settings(service.address);
+    settings.timeouts.body_idle = Duration::from_millis(200);
+    let proxy = start(settings).await;
+    let stream = TcpStream::connect(proxy.listening()).await.expect("connects");
+    let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(1_000)
+        .handshake(TokioIo::new(stream))
+        .await
+        .expect("speaks HTTP/2");
+    let connection = tokio::spawn(connection);
+    let response = sender.send_request(post("/", "")).await.expect("is answered");
+    // The body is held, and not read.
+    let ended = tokio::time::timeout(Duration::from_secs(10), connection).await;
+    assert!(ended.is_ok(), "the connection is closed");
+    assert!(response.into_body().collect().await.is_err(), "and the body is not whole");
+}
+
+#[tokio::test]
+async fn a_connection_that_asks_for_nothing_more_is_closed() {
+    let service = Service::mirror().await;
+    let mut settings = settings(service.address);
+    settings.timeouts.head = Duration::from_millis(100);
+    let proxy = start(settings).await;
+    let mut sender = connect(proxy.listening()).await;
+    let seen = text(sender.send_request(post("/", "hi")).await.expect("is answered")).await;
+    assert!(seen.starts_with("POST / "), "{seen}");
+    let closed = tokio::time::timeout(Duration::from_secs(10), async {
+        while !sender.is_closed() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    assert!(closed.await.is_ok());
+}

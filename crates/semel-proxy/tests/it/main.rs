@@ -1,0 +1,22 @@
+//! The proxy on real sockets: what passes, what is refused, what is bounded, and how it ends.
+
+#![cfg(test)]
+#![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
+
+mod admin;
+mod bounds;
+mod certificate;
+mod client;
+mod config;
+mod draining;
+mod failing;
+mod framing;
+mod heads;
+mod http2;
+mod keys;
+mod passing;
+mod proxied;
+mod secured;
+mod service;
+mod streaming;
+mod upgrading;

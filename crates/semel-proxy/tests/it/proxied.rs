@@ -1,0 +1,45 @@
+//! A proxy in front of a service, with settings by hand.
+
+use std::net::SocketAddr;
+
+use semel_http::{Principal, Settings};
+use semel_ops::store_url::Address;
+use semel_proxy::{AccessLog, Bounds, Proxy, ProxySettings, Running, Timeouts, UpstreamVersion};
+use semel_server::access::{Audit, Tokens};
+use semel_server::admin;
+use semel_server::state::AppState;
+
+/// What a test starts from: everything at its default, on a free port, in memory, silent.
+pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
+    ProxySettings {
+        listen: "127.0.0.1:0".parse().expect("is an address"),
+        upstream: format!("http://{upstream}").parse().expect("is a URL"),
+        store: Address::Memory,
+        principal: Principal::header("authorization"),
+        http: Settings::default(),
+        tls: None,
+        upstream_authorities: None,
+        upstream_version: UpstreamVersion::Http1,
+        trusted_proxies: Vec::new(),
+        admin: None,
+        admin_tokens_file: None,
+        audit: None,
+        access_log: AccessLog::Off,
+        bounds: Bounds::default(),
+        timeouts: Timeouts::default(),
+    }
+}
+
+pub(crate) async fn start(settings: ProxySettings) -> Proxy {
+    admin::recorder();
+    let audit = settings.audit.clone();
+    let admin = Box::new(move |listener, running: Running| {
+        let address = running.store_address.to_string();
+        let state = AppState {
+            audit: Audit::to(audit)?,
+            ..AppState::new(running.semel, running.store, address, Tokens::none())
+        };
+        admin::Side::new(state, running.measure).serve(listener, running.phase)
+    });
+    Proxy::start_with_admin(settings, admin).await.expect("starts")
+}

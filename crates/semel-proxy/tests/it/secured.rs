@@ -1,0 +1,109 @@
+//! TLS on either side.
+
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use semel_listen::ServerTls;
+use semel_listen::tls::provider;
+use tokio_rustls::TlsAcceptor;
+
+use crate::certificate::{certificate, connect};
+use crate::client::Client;
+use crate::proxied::{settings, start};
+use crate::service::Service;
+
+/// A service behind TLS that says what it was asked.
+async fn behind_tls(tls: &ServerTls) -> Service {
+    let chain = vec![CertificateDer::from_pem_file(&tls.certificate).expect("is a certificate")];
+    let key = PrivateKeyDer::from_pem_file(&tls.key).expect("is a key");
+    let config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .expect("are known")
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .expect("go together");
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    Service::scripted(move |line| {
+        let acceptor = acceptor.clone();
+        async move {
+            let Ok(stream) = acceptor.accept(line.0).await else { return };
+            let mut client = Client::over(stream);
+            while let Some(first) = client.line().await {
+                while client.line().await.is_some_and(|line| !line.is_empty()) {}
+                client
+                    .write(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{first}", first.len()))
+                    .await;
+            }
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn clients_over_tls_are_served_in_the_version_they_agreed_on() {
+    let (_folder, tls) = certificate();
+    let service = Service::mirror().await;
+    let mut settings = settings(service.address);
+    settings.tls = Some(tls.clone());
+    let proxy = start(settings).await;
+    let stream = connect(proxy.listening(), &tls, b"http/1.1").await.expect("is secured");
+    let answer = Client::over(stream).ask("GET /tls HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert!(answer.text().contains("x-forwarded-proto: https\n"), "{}", answer.text());
+
+    let stream = connect(proxy.listening(), &tls, b"h2").await.expect("is secured");
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(
+        hyper_util::rt::TokioExecutor::new(),
+        hyper_util::rt::TokioIo::new(stream),
+    )
+    .await
+    .expect("speaks HTTP/2");
+    tokio::spawn(connection);
+    let request = http::Request::get("https://a/two").body(String::new()).expect("is a request");
+    assert_eq!(sender.send_request(request).await.expect("is answered").status(), 200);
+}
+
+#[tokio::test]
+async fn a_client_without_tls_gets_nothing_from_a_proxy_that_has_it() {
+    let (_folder, tls) = certificate();
+    let service = Service::mirror().await;
+    let mut settings = settings(service.address);
+    settings.tls = Some(tls);
+    let proxy = start(settings).await;
+    let mut client = Client::connect(proxy.listening()).await;
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(client.answer(true).await, None);
+}
+
+#[tokio::test]
+async fn an_upstream_over_tls_is_trusted_by_its_authority_and_by_no_other() {
+    let (_folder, tls) = certificate();
+    let service = behind_tls(&tls).await;
+    let mut settings = settings(service.address);
+    settings.upstream = format!("https://localhost:{}", service.address.port()).parse().expect("is a URL");
+    let distrusting = start(settings.clone()).await;
+    let answer =
+        Client::connect(distrusting.listening()).await.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(answer.status, 502, "{}", answer.text());
+    settings.upstream_authorities = Some(tls.certificate.clone());
+    let trusting = start(settings).await;
+    let mut client = Client::connect(trusting.listening()).await;
+    for path in ["/one", "/two"] {
+        let answer = client.ask(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+        assert_eq!(answer.text(), format!("GET {path} HTTP/1.1"));
+    }
+    assert_eq!(service.connections(), 2, "one that was refused, and one for both requests");
+}
+
+#[tokio::test]
+async fn files_that_hold_no_certificate_are_named() {
+    let (folder, tls) = certificate();
+    let service = Service::mirror().await;
+    let empty = folder.path().join("empty.pem");
+    std::fs::write(&empty, "nothing").expect("is written");
+    let mut settings = settings(service.address);
+    settings.tls = Some(ServerTls { certificate: empty.clone(), ..tls });
+    let error = semel_proxy::Proxy::start(settings).await.err().expect("is refused").to_string();
+    assert!(error.contains("empty.pem"), "{error}");
+}

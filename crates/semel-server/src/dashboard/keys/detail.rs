@@ -1,0 +1,162 @@
+//! The page of one key.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use maud::{Markup, html};
+use semel::Lapse;
+use semel::clock::Timestamp;
+use semel::record::{Record, State as RecordState};
+
+use super::content;
+use super::lookup::Found;
+use super::timeline::timeline;
+use crate::access::Need;
+use crate::dashboard::answer::{Refused, shown};
+use crate::dashboard::flash::Flash;
+use crate::dashboard::frame::{Frame, Tab};
+use crate::dashboard::parts::{moment, state};
+use crate::dashboard::query::{Pairs, address};
+use crate::dashboard::session::Visitor;
+use crate::state::AppState;
+use semel_ops::format::number::{counted, grouped};
+use semel_ops::format::{bytes, scope, span};
+
+pub(in crate::dashboard) async fn one(
+    State(served): State<Arc<AppState>>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    query: Result<Query<Pairs>, QueryRejection>,
+) -> Result<Response, Refused> {
+    visitor.need(Need::See)?;
+    let Found { record, now } = Found::by_id(&served, &visitor, &id).await?;
+    let said = query.ok().and_then(|Query(query)| {
+        query.iter().find(|(name, _)| name == "said").and_then(|(_, word)| Flash::from_word(word))
+    });
+    let content = html! {
+        @if let Some(said) = said { (said.shown()) }
+        div.one #key data-live {
+            (title(&record, now))
+            (actions(&record, now, &visitor))
+            div.halves {
+                section.card aria-labelledby="life-title" { h2 #life-title { "Life" } (timeline(&record, now)) }
+                section.card aria-labelledby="facts-title" { h2 #facts-title { "Facts" } (facts(&record, now)) }
+            }
+            @if !record.steps().is_empty() { (steps(&record)) }
+            @if let Some(outcome) = record.outcome() { (content::outcome(&record, outcome, &visitor)) }
+        }
+    };
+    Ok(shown(&visitor, &Frame { title: record.key.name(), tab: Tab::Keys }, &content))
+}
+
+/// What it is called and where it belongs, with ways to its neighbours.
+pub(super) fn title(record: &Record, now: Timestamp) -> Markup {
+    let (key, within) = (&record.key, scope::shown(record.key.scope()));
+    html! {
+        div.head.key-head {
+            div {
+                p.of {
+                    @if !within.is_empty() { a href=(address("/keys", [("scope", within.as_str())])) { bdi { (within) } } " / " }
+                    a href=(address("/keys", [("scope", within.as_str()), ("operation", key.operation())])) { bdi { (key.operation()) } }
+                }
+                h1 { bdi { (key.name()) } }
+                p.id { code { (key.id()) } }
+            }
+            p.now { (state(record, now)) }
+        }
+    }
+}
+
+/// What may be done about it, in words first.
+fn actions(record: &Record, now: Timestamp, visitor: &Visitor) -> Markup {
+    let (class, said) = what_now(record, now);
+    let (is_held, is_running) =
+        (matches!(record.state, RecordState::Held(_)), matches!(record.state, RecordState::Running(_)));
+    let id = record.key.id();
+    html! {
+        section class={ "what-now " (class) } aria-label="What may be done" {
+            p { (said) }
+            @if visitor.caller.may(Need::Act) {
+                @if is_held { a.button.primary href={ "/keys/" (id) "/resolve" } { "Resolve…" } }
+                @if is_running { a.button href={ "/keys/" (id) "/release" } { "Release…" } }
+            } @else if is_held || is_running {
+                p.muted { "To act on it takes the role operate." }
+            }
+        }
+    }
+}
+
+fn what_now(record: &Record, now: Timestamp) -> (&'static str, String) {
+    let next = record.attempt.saturating_add(1);
+    match (&record.state, record.lapse) {
+        (RecordState::Running(running), _) if running.lease_is_good(now) => {
+            ("calm", "Somebody works on it and keeps the lease. Leave it alone, unless you know that they are dead.".to_owned())
+        }
+        (RecordState::Running(_), Lapse::Rerun) => {
+            ("calm", format!("Whoever ran it stopped renewing. The next claim runs it as attempt {next}."))
+        }
+        (RecordState::Running(_), Lapse::Hold) => (
+            "urgent",
+            "Whoever ran it stopped renewing, and nobody runs it again before somebody has looked. Find out whether the effect \
+             landed. If it did not, release it."
+                .to_owned(),
+        ),
+        (RecordState::Held(_), _) => (
+            "urgent",
+            "Nobody runs it before somebody decides. Find out whether the effect landed, then resolve it: done, if it did; \
+             released, if it did not."
+                .to_owned(),
+        ),
+        (RecordState::Done(_), _) => ("calm", "Every retry gets the stored outcome.".to_owned()),
+        (RecordState::Released(_), _) => ("calm", format!("The next claim runs it as attempt {next}.")),
+    }
+}
+
+fn facts(record: &Record, now: Timestamp) -> Markup {
+    html! {
+        dl.facts {
+            div { dt { "Attempt" } dd {
+                (record.attempt)
+                @if record.pardoned > 0 { span.muted { ", of which " (record.pardoned) " no longer count against a bound" } }
+            } }
+            @if let RecordState::Running(running) = &record.state {
+                div { dt { "Owner" } dd { bdi { (running.owner) } } }
+                div { dt { "Fence" } dd { (running.fence.get()) } }
+                div { dt { "Lease" } dd { (span::shown(running.lease)) " from " (moment(running.leased_at, now)) } }
+            }
+            @if let RecordState::Done(done) = &record.state { div { dt { "Fence" } dd { (done.fence.get()) } } }
+            div { dt { "Duplicates" } dd { (grouped(record.duplicates.count)) span.muted { " answered without a run" } } }
+            div { dt { "Mismatches" } dd { (mismatches(record)) } }
+            div { dt { "On lapse" } dd { (match record.lapse { Lapse::Rerun => "rerun: the next claim runs again", Lapse::Hold => "hold: somebody must decide" }) } }
+            div { dt { "Retention" } dd { (span::shown(record.retention)) " once settled" } }
+            div { dt { "Last write" } dd { (moment(record.changed_at, now)) span.muted { ", version " (record.version.get()) } } }
+        }
+    }
+}
+
+fn mismatches(record: &Record) -> Markup {
+    let requests = counted(record.mismatches.fingerprints.len() as u64, "other request");
+    html! {
+        (grouped(record.mismatches.count))
+        @if record.fingerprint.is_none() { span.muted { " (no fingerprint: every request matches)" } }
+        @else if record.mismatches.count > 0 { span.muted { " by " (requests) " under this key" } }
+    }
+}
+
+fn steps(record: &Record) -> Markup {
+    html! {
+        section.card aria-labelledby="steps-title" {
+            h2 #steps-title { "Steps that need not be repeated" }
+            table {
+                thead { tr { th scope="col" { "Step" } th.number scope="col" { "Size" } } }
+                tbody {
+                    @for step in record.steps() {
+                        tr { th scope="row" { bdi { (step.name) } } td.number { (bytes::size(step.value.len() as u64)) } }
+                    }
+                }
+            }
+        }
+    }
+}

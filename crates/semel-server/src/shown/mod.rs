@@ -1,9 +1,0 @@
-//! Records, spans, sizes and numbers as people read them, on a terminal and on a page.
-//!
-//! - [`record`]: a record in words. [`scope`]: `acme/eu`. [`span`]: `3m 12s`. [`bytes`]: sizes and hex dumps. [`number`]: 1,234,567.
-
-pub mod bytes;
-pub mod number;
-pub mod record;
-pub mod scope;
-pub mod span;
