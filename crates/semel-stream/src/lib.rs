@@ -38,7 +38,7 @@ pub use offset::{Commit, Reader, StreamOffset};
 pub use pipeline::{Pipeline, PipelineBuilder, RECEIPT_RETENTION_DEFAULT};
 #[cfg(feature = "postgres")]
 pub use postgres::{Connecting, InTransaction, InTransactionHandled};
-pub use process::{Processed, Seen};
+pub use process::{Processed, Seen, with_heartbeat};
 pub use receipt::{DEAD_LETTER_KIND, Receipt, dead_letter};
 pub use semel::machine::offset::{Offset, Position};
 pub use statistics::{EventRecord, EventState, ReceiptFilter, ReceiptPage, ReceiptsAfter, Statistics};

@@ -8,11 +8,11 @@ use semel::{Error, ErrorKind, Outcome, Permit, Result};
 use semel_postgres::{CompleteIn, MoveOffsetIn};
 use tokio_postgres::{Client, Transaction};
 
-use crate::consumer::{Task, Work, Worked, claimed};
+use crate::consumer::{Task, Work, Worked};
 use crate::event::Event;
 use crate::failure::{Failure, Handled};
-use crate::offset::{Commit, committed};
-use crate::process::ended;
+use crate::offset::Commit;
+use crate::process::with_heartbeat;
 
 /// What a handler's work in a transaction returns.
 pub type InTransactionHandled<'a> = Pin<Box<dyn Future<Output = Handled> + Send + 'a>>;
@@ -66,7 +66,7 @@ where
     ) -> Result<std::result::Result<Worked, Failure>> {
         let mut client = self.client().await?;
         let transaction = client.transaction().await.map_err(|error| unreachable(&error))?;
-        let outcome = match ended(permit, (self.handler)(task.event, permit, &transaction)).await {
+        let outcome = match with_heartbeat(permit, (self.handler)(task.event, permit, &transaction)).await {
             Ok(outcome) => outcome,
             Err(failure) => {
                 // If the rollback does not arrive, the connection is gone, and the transaction with it.
@@ -96,7 +96,7 @@ where
         + 'static,
 {
     fn work<'a>(&'a self, task: Task<'a>) -> Pin<Box<dyn Future<Output = Result<Worked>> + Send + 'a>> {
-        Box::pin(claimed(task, async move |task, permit, attempt| {
+        Box::pin(task.run_claimed(async move |task, permit, attempt| {
             let ran = self.run(task, permit, attempt).await;
             if ran.is_err() || matches!(ran, Ok(Ok(Worked::Fenced))) {
                 // If the transaction did commit, there is nothing to release; if it did not, nobody need wait for the lease.
@@ -120,7 +120,7 @@ async fn written(
     if let (Some(reader), Some(position)) = (task.reader, task.event.position) {
         let (key, commit) = reader.commit_move(position, Some(task.key), task.known_lag());
         let moved = task.pipeline.semel().move_offset_in(transaction, key, commit).await?;
-        worked = match committed(moved, key)? {
+        worked = match reader.committed(moved)? {
             Commit::Committed(_) | Commit::Behind(_) => Worked::OffsetToo { attempt },
             Commit::Fenced(_) => return Ok(Worked::Fenced),
         };

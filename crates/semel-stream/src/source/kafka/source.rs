@@ -18,8 +18,8 @@ use super::error::trouble;
 use super::partition::{Partitions, behind};
 use super::rebalance::{self, Change, Extent, Place, Rebalances};
 use super::record;
-use crate::source::contract::{Delivery, Fetched, Pending, Reads, Source, Tag};
-use crate::source::outstanding::Outstanding;
+use crate::source::spi::Outstanding;
+use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
 
 /// How often the group is told how far we are.
 const BETWEEN_COMMITS: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use semel::{Error, ErrorKind, Result};
 use super::builder::NatsBuilder;
 use super::line::{Line, unavailable};
 use super::message;
-use crate::source::dial::Dial;
+use crate::source::spi::Dial;
 use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
 
 /// Events of a JetStream stream, read through a durable pull consumer that any number of readers may share.

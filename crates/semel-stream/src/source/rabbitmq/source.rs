@@ -9,7 +9,7 @@ use semel::{Error, ErrorKind, Result};
 use super::builder::RabbitMqBuilder;
 use super::line::Line;
 use super::message;
-use crate::source::dial::Dial;
+use crate::source::spi::Dial;
 use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
 
 /// Events of a queue that any number of readers may share.

@@ -16,8 +16,8 @@ use super::entry::EntryId;
 use super::error::Trouble;
 use super::reader::{Read, Reader};
 use crate::event::Event;
-use crate::source::contract::{Fetched, Pending, Reads, Source, Tag};
-use crate::source::outstanding::Outstanding;
+use crate::source::spi::Outstanding;
+use crate::source::{Fetched, Pending, Reads, Source, Tag};
 
 /// A reading that is on its way, and hands the reader back.
 type Reading = Pin<Box<dyn Future<Output = (Reader, Result<Read>)> + Send>>;

@@ -1,30 +1,36 @@
-//! A connection that is being made, kept while whoever waits for it goes away and comes again.
+//! A connection attempt that outlives the caller that waits for it.
 
+use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 
 use semel::{Error, ErrorKind, Result};
 
-/// At most one connection in the making. Without it, a caller that drops its `fetch` ever so often would start to connect
-/// again and again, and never get there.
-pub(super) struct Dial<L> {
-    making: Option<Pin<Box<dyn Future<Output = Result<L>> + Send>>>,
+use crate::source::Pending;
+
+/// At most one connection attempt, kept while its callers come and go.
+///
+/// Without it, a caller that drops its `fetch` after a short while would start to connect again and again, and never
+/// get there.
+pub struct Dial<C> {
+    making: Option<Pending<'static, C>>,
     /// Whether there ever was a connection.
     was_made: bool,
 }
 
-impl<L> Dial<L> {
-    pub(super) fn new() -> Self {
+impl<C> Dial<C> {
+    /// No attempt yet.
+    pub fn new() -> Self {
         Self { making: None, was_made: false }
     }
 
-    /// Goes on with what was started, or starts.
+    /// Goes on with the attempt that is under way, or starts one. If this future is dropped, the attempt stays.
     ///
-    /// What a broker refuses the first time it will refuse for ever. What it refuses later is worth another try: a queue is
-    /// called missing also while the node that has it is down.
-    pub(super) async fn finish<F>(&mut self, start: impl FnOnce() -> F) -> Result<L>
+    /// An error of kind [`Invalid`](ErrorKind::Invalid) is final only until the first connection. After it, the same error
+    /// becomes [`Unavailable`](ErrorKind::Unavailable), so that the caller tries again: a broker also calls a queue
+    /// missing while the node that has it is down.
+    pub async fn finish<F>(&mut self, start: impl FnOnce() -> F) -> Result<C>
     where
-        F: Future<Output = Result<L>> + Send + 'static,
+        F: Future<Output = Result<C>> + Send + 'static,
     {
         let made = self.making.get_or_insert_with(|| Box::pin(start())).as_mut().await;
         self.making = None;
@@ -37,6 +43,21 @@ impl<L> Dial<L> {
                 made
             }
         }
+    }
+}
+
+impl<C> Default for Dial<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C> fmt::Debug for Dial<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dial")
+            .field("is_connecting", &self.making.is_some())
+            .field("was_connected", &self.was_made)
+            .finish()
     }
 }
 

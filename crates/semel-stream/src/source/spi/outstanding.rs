@@ -1,45 +1,46 @@
-//! What a source handed out and was not told the end of, for sources whose broker takes nothing back.
+//! What a source delivered and was not yet told the end of.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::contract::{Delivery, Tag};
 use crate::event::Event;
+use crate::source::{Delivery, Tag};
 
-/// Events that were handed out, and those of them that were given back and wait until they are handed out again.
+/// Events that were delivered and not yet acknowledged, and those that were given back and wait to be delivered again.
+///
+/// For sources whose broker cannot take a delivery back.
 #[derive(Debug, Default)]
-pub(super) struct Outstanding {
+pub struct Outstanding {
     last: u64,
     out: HashMap<Tag, Event>,
     back: BTreeMap<(Instant, Tag), Event>,
 }
 
 impl Outstanding {
-    /// Hands an event out, and remembers it.
-    pub(super) fn hand_out(&mut self, event: Event) -> Delivery {
+    /// Delivers an event under a new tag, and remembers it.
+    pub fn hand_out(&mut self, event: Event) -> Delivery {
         self.last = self.last.saturating_add(1);
         let tag = Tag(self.last);
         self.out.insert(tag, event.clone());
         Delivery { event, tag }
     }
 
-    /// The event that was handed out under this tag.
-    #[cfg(feature = "redis")]
-    pub(super) fn get(&self, tag: Tag) -> Option<&Event> {
+    /// The event that was delivered under this tag, until it is settled or given back.
+    pub fn get(&self, tag: Tag) -> Option<&Event> {
         self.out.get(&tag)
     }
 
-    /// These came to their end.
-    pub(super) fn settle(&mut self, tags: &[Tag]) {
+    /// Forgets these deliveries: they are acknowledged.
+    pub fn settle(&mut self, tags: &[Tag]) {
         for tag in tags {
             self.out.remove(tag);
         }
     }
 
-    /// These are handed out again, after this long at the earliest.
-    pub(super) fn give_back(&mut self, tags: &[Tag], after: Duration) {
+    /// Delivers these again, after this long at the earliest. Unknown tags are ignored.
+    pub fn give_back(&mut self, tags: &[Tag], after: Duration) {
         let now = Instant::now();
         // A delay beyond the clock's end is as good as a day: the event is not lost for it.
         let due_at = now
@@ -52,8 +53,8 @@ impl Outstanding {
         }
     }
 
-    /// Hands out, under new tags, what was given back and is due.
-    pub(super) fn due(&mut self, most: usize) -> Vec<Delivery> {
+    /// Delivers, under new tags, at most `most` events that were given back and are due.
+    pub fn due(&mut self, most: usize) -> Vec<Delivery> {
         let now = Instant::now();
         let mut due = Vec::new();
         while due.len() < most && self.due_at().is_some_and(|at| at <= now) {
@@ -64,27 +65,26 @@ impl Outstanding {
         due
     }
 
-    /// When the next of them is due.
-    pub(super) fn due_at(&self) -> Option<Instant> {
+    /// When the next event that was given back is due.
+    pub fn due_at(&self) -> Option<Instant> {
         self.back.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Waits until the next of them is due; for ever if there is none.
-    pub(super) async fn until_due(&self) {
+    /// Waits until the next event that was given back is due; for ever if there is none.
+    pub async fn until_due(&self) {
         match self.due_at() {
             Some(at) => tokio::time::sleep_until(at).await,
             None => std::future::pending().await,
         }
     }
 
-    /// Everything that was handed out or given back, in no order.
-    #[cfg(any(feature = "kafka", feature = "redis"))]
-    pub(super) fn events(&self) -> impl Iterator<Item = &Event> {
+    /// Everything that was delivered or given back and is not settled, in no order.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.out.values().chain(self.back.values())
     }
 
-    /// Forgets a stream: its tags say nothing any more.
-    pub(super) fn forget(&mut self, stream: &str) {
+    /// Forgets a stream: its tags are unknown from now on.
+    pub fn forget(&mut self, stream: &str) {
         self.out.retain(|_, event| &*event.stream != stream);
         self.back.retain(|_, event| &*event.stream != stream);
     }
