@@ -9,9 +9,8 @@ use semel_stream::{
     Backoff, Connecting, Consumer, Event, Failure, InTransaction, InTransactionHandled, Order, Pipeline,
     Position,
 };
+use test_streams::feed::{Feed, FeedSource};
 use tokio_postgres::{NoTls, Transaction};
-
-use crate::feed::Feed;
 
 fn connecting(url: &str) -> impl Fn() -> Connecting + Send + Sync + 'static {
     let url = url.to_owned();
@@ -55,7 +54,7 @@ impl World {
         (row.get(0), row.get(1))
     }
 
-    fn consumer(&self, feed: &Feed) -> Consumer<crate::feed::FeedSource> {
+    fn consumer(&self, feed: &Feed) -> Consumer<FeedSource> {
         let backoff = Backoff { first: std::time::Duration::from_millis(5), ..Backoff::default() };
         Consumer::new(self.pipeline.clone(), feed.source()).order(Order::Stream).backoff(backoff)
     }

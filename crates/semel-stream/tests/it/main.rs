@@ -10,7 +10,8 @@ mod brokers;
 #[cfg(all(feature = "nats", feature = "rabbitmq", feature = "postgres"))]
 mod chaos;
 mod consumer;
-mod feed;
+mod file;
+mod file_once;
 #[cfg(feature = "postgres")]
 mod in_transaction;
 mod pipeline;

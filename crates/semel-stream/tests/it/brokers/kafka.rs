@@ -13,8 +13,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use semel::ErrorKind;
 use semel_stream::Position;
 use semel_stream::source::{Delivery, Fetched, KafkaSource, Reads, Source};
-
-use super::ask::{assigned, deliveries, ids, news, payloads, silence, tags};
+use test_streams::ask::{assigned, deliveries, ids, news, payloads, silence, tags};
 
 pub(crate) const TOPIC: &str = "orders";
 const GROUP: &str = "billing";

@@ -2,9 +2,9 @@
 
 use semel::ErrorKind;
 use semel_stream::source::KafkaSource;
+use test_streams::ask::eventually;
+use test_streams::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
 
-use super::ask::eventually;
-use super::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
 use super::kafka::{TOPIC, cluster, produce, source};
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn records_that_were_written_twice_have_one_effect_each_while_partitions_m
 
     let careless = Effects::default();
     let alone = KafkaSource::connect(&cluster.bootstrap_servers(), &[TOPIC], "careless").unwrap();
-    let other = run(unprotected(&super::effects::pipeline(), alone), &careless);
+    let other = run(unprotected(&test_streams::effects::pipeline(), alone), &careless);
     other.until(|report| report.ran == 200).await;
     other.stop().await;
     assert_eq!(careless.most(), 2, "the test must see what it looks for");

@@ -8,11 +8,10 @@ use semel::ErrorKind;
 use semel_stream::source::{NatsSource, Reads, Source};
 use semel_stream::{EventKey, Position};
 use test_services::{Nats, nats_url};
+use test_streams::consuming;
+use test_streams::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};
+use test_streams::way::Way;
 use tokio::time::timeout;
-
-use super::consuming;
-use super::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};
-use super::way::Way;
 
 /// A stream of a test's own.
 pub(crate) struct Stream {

@@ -10,10 +10,9 @@ use semel_stream::source::rabbitmq::Queue as Kind;
 use semel_stream::source::{RabbitMqSource, Reads, Source};
 use semel_stream::{EventKey, KeyFault};
 use test_services::{RabbitMq, rabbitmq_url};
-
-use super::consuming;
-use super::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};
-use super::way::Way;
+use test_streams::consuming;
+use test_streams::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};
+use test_streams::way::Way;
 
 /// What survives a restart is kept on disk.
 const PERSISTENT: u8 = 2;

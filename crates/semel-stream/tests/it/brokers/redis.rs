@@ -5,8 +5,7 @@ use std::time::Duration;
 use semel::ErrorKind;
 use semel_stream::source::{Delivery, Reads, RedisStreamSource, Source};
 use test_services::{AppendFsync, Redis};
-
-use super::ask::{deliveries, ids, news, payloads, silence, tags};
+use test_streams::ask::{deliveries, ids, news, payloads, silence, tags};
 
 const STREAM: &str = "orders";
 const GROUP: &str = "billing";

@@ -2,9 +2,8 @@
 
 use semel_stream::source::RedisStreamSource;
 use test_services::{AppendFsync, Redis};
-
-use super::ask::eventually;
-use super::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
+use test_streams::ask::eventually;
+use test_streams::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
 
 const STREAM: &str = "orders";
 const GROUP: &str = "billing";

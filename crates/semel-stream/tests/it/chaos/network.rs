@@ -4,28 +4,17 @@ use std::time::Duration;
 
 use semel::{Error, ErrorKind, Outcome};
 use semel_stream::{Connecting, Event, InTransaction, InTransactionHandled};
-use test_services::{Postgres, postgres_url};
+use test_services::Postgres;
+use test_streams::chaos::network::{OUTAGE, consumers_live_without_their_broker};
+use test_streams::chaos::relay::Relay;
+use test_streams::chaos::trial::{BEFORE, EVENTS, Effects, consumer, goes_on, on_postgres, publish};
+use test_streams::promises::{Broker, KEY_HEADER, until};
 use tokio_postgres::{Client, NoTls, Transaction};
 
-use super::relay::Relay;
-use super::trial::{BEFORE, EVENTS, Effects, consumer, goes_on, on_postgres, publish};
-use crate::brokers::promises::{Broker, KEY_HEADER, until};
 use crate::brokers::{nats, rabbitmq};
 
-const OUTAGE: Duration = Duration::from_secs(5);
-const LEASE: Duration = Duration::from_mins(1);
 /// A claim whose answer was lost keeps its event until it lapses.
 const SHORT_LEASE: Duration = Duration::from_secs(2);
-
-async fn consumers_live_without_their_broker(broker: &mut impl Broker) {
-    let pipeline = on_postgres(&postgres_url().unwrap(), LEASE).await;
-    let relay = Relay::to(broker.port()).await;
-    let port = relay.port();
-    goes_on(broker, &pipeline, port, 2, async |_, effects| {
-        relay.drop_everything(OUTAGE, || effects.open()).await;
-    })
-    .await;
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn consumers_go_on_after_five_seconds_without_a_network_to_nats() {

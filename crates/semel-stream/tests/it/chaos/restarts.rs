@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use test_services::{Postgres, postgres_url};
+use test_streams::chaos::trial::{goes_on, on_postgres};
+use test_streams::promises::Broker;
 
-use super::trial::{goes_on, on_postgres};
-use crate::brokers::promises::Broker;
 use crate::brokers::{nats, rabbitmq};
 
 const LEASE: Duration = Duration::from_mins(1);

@@ -9,7 +9,7 @@ use semel::{Outcome, Semel};
 use semel_stream::{Consumer, Event, EventKey, Pipeline, Report, Stopper};
 use tokio::task::JoinHandle;
 
-use super::promises::{Broker, KEY_HEADER, until};
+use crate::promises::{Broker, KEY_HEADER, until};
 
 const EVENTS: usize = 500;
 
@@ -38,7 +38,8 @@ fn consume(
     (stopper, running)
 }
 
-pub(crate) async fn two_consumers_and_a_crash_make_one_effect_each<B: Broker>(
+/// Two consumers read while `crash` is called: every event, also what was published twice, has one effect.
+pub async fn two_consumers_and_a_crash_make_one_effect_each<B: Broker>(
     broker: &mut B,
     crash: impl FnOnce(&mut B),
 ) {

@@ -12,10 +12,11 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const MOMENT: Duration = Duration::from_millis(700);
 
 /// Where an event says what makes it the same as another, beside the broker's own id.
-pub(crate) const KEY_HEADER: &str = "Event-Key";
+pub const KEY_HEADER: &str = "Event-Key";
 
 /// A queue, or a stream, of a test's own.
-pub(crate) trait Broker {
+#[expect(async_fn_in_trait, reason = "only tests call it, and they name the broker that they have")]
+pub trait Broker {
     /// Publishes events of these ids; returns when the broker promised to keep them.
     async fn publish_all(&self, ids: &[String]);
 
@@ -31,10 +32,12 @@ pub(crate) trait Broker {
     /// The broker's port.
     fn port(&self) -> u16;
 
+    /// Publishes one event.
     async fn publish(&self, id: &str) {
         self.publish_all(&[id.to_owned()]).await;
     }
 
+    /// Publishes so many events; their ids are the answer.
     async fn publish_many(&self, count: usize) -> BTreeSet<String> {
         let ids: Vec<_> = (0..count).map(|number| format!("e{number}")).collect();
         self.publish_all(&ids).await;
@@ -42,20 +45,23 @@ pub(crate) trait Broker {
     }
 }
 
-pub(crate) fn id(delivery: &Delivery) -> String {
+/// The id of an event.
+pub fn id(delivery: &Delivery) -> String {
     delivery.event.id.as_deref().unwrap().to_owned()
 }
 
-pub(crate) fn ids(deliveries: &[Delivery]) -> BTreeSet<String> {
+/// The ids of events.
+pub fn ids(deliveries: &[Delivery]) -> BTreeSet<String> {
     deliveries.iter().map(id).collect()
 }
 
-pub(crate) fn tags(deliveries: &[Delivery]) -> Vec<Tag> {
+/// The tags of deliveries.
+pub fn tags(deliveries: &[Delivery]) -> Vec<Tag> {
     deliveries.iter().map(|delivery| delivery.tag).collect()
 }
 
 /// So many deliveries, and no error among them.
-pub(crate) async fn take(source: &mut dyn Source, count: usize) -> Vec<Delivery> {
+pub async fn take(source: &mut dyn Source, count: usize) -> Vec<Delivery> {
     let mut taken = Vec::new();
     while taken.len() < count {
         let fetched = timeout(PATIENCE, source.fetch(count - taken.len())).await;
@@ -68,7 +74,7 @@ pub(crate) async fn take(source: &mut dyn Source, count: usize) -> Vec<Delivery>
 }
 
 /// What comes within a moment.
-pub(crate) async fn momentary(source: &mut dyn Source) -> Vec<Delivery> {
+pub async fn momentary(source: &mut dyn Source) -> Vec<Delivery> {
     let mut taken = Vec::new();
     while let Ok(Ok(Fetched::Deliveries(deliveries))) = timeout(MOMENT, source.fetch(64)).await {
         taken.extend(deliveries);
@@ -77,7 +83,7 @@ pub(crate) async fn momentary(source: &mut dyn Source) -> Vec<Delivery> {
 }
 
 /// The next deliveries, however often the broker cannot be reached.
-pub(crate) async fn insist(source: &mut dyn Source, most: usize) -> Vec<Delivery> {
+pub async fn insist(source: &mut dyn Source, most: usize) -> Vec<Delivery> {
     let until = Instant::now() + PATIENCE;
     loop {
         match timeout(PATIENCE, source.fetch(most)).await.expect("nothing comes") {
@@ -89,7 +95,8 @@ pub(crate) async fn insist(source: &mut dyn Source, most: usize) -> Vec<Delivery
     }
 }
 
-pub(crate) async fn what_was_not_acknowledged_comes_again(broker: &impl Broker, way: &super::way::Way) {
+/// What was not acknowledged when a connection broke is delivered again, and nothing else is.
+pub async fn what_was_not_acknowledged_comes_again(broker: &impl Broker, way: &crate::way::Way) {
     broker.publish_many(4).await;
     let mut source = broker.reader(way.port());
     let first = take(&mut *source, 4).await;
@@ -117,7 +124,8 @@ pub(crate) async fn what_was_not_acknowledged_comes_again(broker: &impl Broker, 
     until(async || broker.left().await == Some(0)).await;
 }
 
-pub(crate) async fn tags_of_a_dead_line_count_for_nothing(broker: &impl Broker, way: &super::way::Way) {
+/// A tag of a connection that is gone acknowledges nothing and gives nothing back.
+pub async fn tags_of_a_dead_line_count_for_nothing(broker: &impl Broker, way: &crate::way::Way) {
     broker.publish_many(3).await;
     let mut source = broker.reader(way.port());
     let dead = take(&mut *source, 3).await;
@@ -142,7 +150,8 @@ pub(crate) async fn tags_of_a_dead_line_count_for_nothing(broker: &impl Broker, 
     assert_eq!(id(&take(&mut *other, 1).await[0]), "one-more");
 }
 
-pub(crate) async fn what_is_given_back_comes_after_its_delay(broker: &impl Broker) {
+/// What is given back comes again after its delay, and holds up nothing else.
+pub async fn what_is_given_back_comes_after_its_delay(broker: &impl Broker) {
     const DELAY: Duration = Duration::from_secs(1);
     broker.publish("late").await;
     let mut source = broker.reader(broker.port());
@@ -166,7 +175,8 @@ pub(crate) async fn what_is_given_back_comes_after_its_delay(broker: &impl Broke
     assert!(momentary(&mut *source).await.is_empty());
 }
 
-pub(crate) async fn a_fetch_that_is_dropped_loses_nothing(broker: &impl Broker) {
+/// A fetch may be dropped at any moment.
+pub async fn a_fetch_that_is_dropped_loses_nothing(broker: &impl Broker) {
     let published = broker.publish_many(200).await;
     let mut source = broker.reader(broker.port());
     let mut taken = Vec::new();
@@ -189,7 +199,7 @@ pub(crate) async fn a_fetch_that_is_dropped_loses_nothing(broker: &impl Broker) 
 }
 
 /// Reads while `crash` is called after a third, and goes on without help until everything has come.
-pub(crate) async fn a_crash_loses_nothing_that_was_not_acknowledged<B: Broker>(
+pub async fn a_crash_loses_nothing_that_was_not_acknowledged<B: Broker>(
     broker: &mut B,
     crash: impl FnOnce(&mut B),
 ) {
@@ -217,7 +227,7 @@ pub(crate) async fn a_crash_loses_nothing_that_was_not_acknowledged<B: Broker>(
 }
 
 /// Asks until it is so.
-pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+pub async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_so().await {
         assert!(Instant::now() < until, "it never is");

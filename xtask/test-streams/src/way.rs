@@ -7,14 +7,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 /// A port that leads to a broker's.
-pub(crate) struct Way {
+pub struct Way {
     port: u16,
     cut: watch::Sender<()>,
 }
 
 impl Way {
     /// Leads to this port of this machine.
-    pub(crate) async fn to(port: u16) -> Self {
+    pub async fn to(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let own = listener.local_addr().unwrap().port();
         let (cut, is_cut) = watch::channel(());
@@ -26,12 +26,13 @@ impl Way {
         Self { port: own, cut }
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    /// The port to connect to.
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Ends every connection that there is; new ones may be made.
-    pub(crate) async fn cut(&self) {
+    pub async fn cut(&self) {
         self.cut.send_replace(());
         // The broker has to notice too.
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// The broker. Clones are the same one.
 #[derive(Clone)]
-pub(crate) struct Feed {
+pub struct Feed {
     kept: Arc<Mutex<Kept>>,
     news: Arc<Notify>,
 }
@@ -38,7 +38,7 @@ struct Kept {
 }
 
 /// One reader's connection to it. When it is dropped, what it has goes back to the queue.
-pub(crate) struct FeedSource {
+pub struct FeedSource {
     feed: Feed,
     reader: u64,
     /// Where it reads on, by stream.
@@ -48,14 +48,14 @@ pub(crate) struct FeedSource {
 
 impl Feed {
     /// A log with these events, each in its stream and at its position.
-    pub(crate) fn alone(events: impl IntoIterator<Item = Event>) -> Self {
+    pub fn alone(events: impl IntoIterator<Item = Event>) -> Self {
         let feed = Self::new(Reads::Alone);
         events.into_iter().for_each(|event| feed.push(event));
         feed
     }
 
     /// A queue with these events, in this order.
-    pub(crate) fn shared(events: impl IntoIterator<Item = Event>) -> Self {
+    pub fn shared(events: impl IntoIterator<Item = Event>) -> Self {
         let feed = Self::new(Reads::Shared);
         events.into_iter().for_each(|event| feed.push(event));
         feed
@@ -70,7 +70,8 @@ impl Feed {
         self.kept.lock().unwrap()
     }
 
-    pub(crate) fn push(&self, event: Event) {
+    /// Publishes one more event.
+    pub fn push(&self, event: Event) {
         let mut kept = self.kept();
         match kept.reads {
             Some(Reads::Shared) => kept.queue.push_back((Instant::now(), event)),
@@ -80,42 +81,43 @@ impl Feed {
     }
 
     /// There will be nothing more than there is.
-    pub(crate) fn end(self) -> Self {
+    pub fn end(self) -> Self {
         self.kept().has_ended = true;
         self.news.notify_waiters();
         self
     }
 
     /// From now on, or no longer, nothing can be reached.
-    pub(crate) fn set_down(&self, is_down: bool) {
+    pub fn set_down(&self, is_down: bool) {
         self.kept().is_down = is_down;
         self.news.notify_waiters();
     }
 
     /// A new connection.
-    pub(crate) fn source(&self) -> FeedSource {
+    pub fn source(&self) -> FeedSource {
         let mut kept = self.kept();
         kept.readers += 1;
         FeedSource { feed: self.clone(), reader: kept.readers, at: HashMap::new(), is_assigned: false }
     }
 
     /// Tells the reader with this number, counted from 1, something out of line.
-    pub(crate) fn tell(&self, reader: u64, news: Fetched) {
+    pub fn tell(&self, reader: u64, news: Fetched) {
         self.kept().commands.entry(reader).or_default().push_back(news);
         self.news.notify_waiters();
     }
 
     /// The ids of what was acknowledged, in that order.
-    pub(crate) fn acknowledged(&self) -> Vec<String> {
+    pub fn acknowledged(&self) -> Vec<String> {
         self.kept().acknowledged.iter().map(id_of).collect()
     }
 
-    pub(crate) fn given_back(&self) -> usize {
+    /// How many deliveries were given back.
+    pub fn given_back(&self) -> usize {
         self.kept().given_back
     }
 
     /// How often events were asked for, and how often acknowledged.
-    pub(crate) fn calls(&self) -> (usize, usize) {
+    pub fn calls(&self) -> (usize, usize) {
         let kept = self.kept();
         (kept.fetches, kept.acknowledgements)
     }

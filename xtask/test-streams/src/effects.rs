@@ -13,15 +13,15 @@ use semel_stream::{
 };
 use tokio::task::JoinHandle;
 
-use super::ask::{PATIENCE, eventually};
+use crate::ask::{PATIENCE, eventually};
 
 /// How often each event had its effect, by what it says.
 #[derive(Clone, Default)]
-pub(crate) struct Effects(Arc<Mutex<BTreeMap<String, u32>>>);
+pub struct Effects(Arc<Mutex<BTreeMap<String, u32>>>);
 
 impl Effects {
     /// A handler that has the effect.
-    pub(crate) fn handler(&self) -> impl Fn(Arc<Event>, Permit) -> Ready<Handled> + Send + Sync + use<> {
+    pub fn handler(&self) -> impl Fn(Arc<Event>, Permit) -> Ready<Handled> + Send + Sync + use<> {
         let effects = self.clone();
         move |event, _| {
             let said = String::from_utf8_lossy(&event.payload).into_owned();
@@ -31,74 +31,76 @@ impl Effects {
     }
 
     /// How many events had one.
-    pub(crate) fn events(&self) -> usize {
+    pub fn events(&self) -> usize {
         self.0.lock().unwrap().len()
     }
 
     /// So many events had one, and none had two.
-    pub(crate) fn assert_once(&self, events: usize) {
+    pub fn assert_once(&self, events: usize) {
         let effects = self.0.lock().unwrap();
         assert_eq!(effects.len(), events);
         assert!(effects.values().all(|times| *times == 1), "{effects:?}");
     }
 
     /// How often the most repeated one was had.
-    pub(crate) fn most(&self) -> u32 {
+    pub fn most(&self) -> u32 {
         self.0.lock().unwrap().values().copied().max().unwrap_or_default()
     }
 }
 
 /// A pipeline whose store outlives its consumers.
-pub(crate) fn pipeline() -> Pipeline {
+pub fn pipeline() -> Pipeline {
     Pipeline::new(&Semel::new(MemoryStore::new()), "billing").unwrap()
 }
 
 /// Commits at once and tries again soon.
-pub(crate) fn consumer<S: Source>(pipeline: &Pipeline, source: S) -> Consumer<S> {
+pub fn consumer<S: Source>(pipeline: &Pipeline, source: S) -> Consumer<S> {
     let backoff = Backoff { first: Duration::from_millis(20), most: Duration::from_millis(200) };
     Consumer::new(pipeline.clone(), source).checkpoint(Checkpoint::EachEvent).backoff(backoff)
 }
 
 /// The same without protection: what the tests would see if nothing were remembered.
-pub(crate) fn unprotected<S: Source>(pipeline: &Pipeline, source: S) -> Consumer<S> {
+pub fn unprotected<S: Source>(pipeline: &Pipeline, source: S) -> Consumer<S> {
     let nothing = EventKey::Function(Arc::new(|_| None));
     consumer(pipeline, source).key(nothing).on_missing_key(OnMissingKey::Unprotected)
 }
 
 /// The number that an event bears: two with the same one are the same event.
-pub(crate) fn by_number() -> EventKey {
+pub fn by_number() -> EventKey {
     EventKey::Pointer("/n".into())
 }
 
 /// A consumer that runs beside the test.
-pub(crate) struct Run {
-    pub(crate) stopper: Stopper,
+pub struct Run {
+    /// Stops it.
+    pub stopper: Stopper,
     task: JoinHandle<Result<Report>>,
 }
 
-pub(crate) fn run<S: Source + 'static>(consumer: Consumer<S>, effects: &Effects) -> Run {
+/// Runs a consumer beside the test.
+pub fn run<S: Source + 'static>(consumer: Consumer<S>, effects: &Effects) -> Run {
     Run { stopper: consumer.stopper(), task: tokio::spawn(consumer.run(effects.handler())) }
 }
 
 impl Run {
     /// Waits until it has come so far.
-    pub(crate) async fn until(&self, is_there: impl Fn(&Report) -> bool) {
+    pub async fn until(&self, is_there: impl Fn(&Report) -> bool) {
         eventually(async || is_there(&self.stopper.report())).await;
     }
 
     /// How it ended by itself.
-    pub(crate) async fn end(self) -> Result<Report> {
+    pub async fn end(self) -> Result<Report> {
         within(self.task).await.unwrap()
     }
 
     /// Stops it in order.
-    pub(crate) async fn stop(self) -> Report {
+    pub async fn stop(self) -> Report {
         self.stopper.stop();
         within(self.task).await.unwrap().unwrap()
     }
 
     /// Ends it as a crash would.
-    pub(crate) async fn crash(self) {
+    pub async fn crash(self) {
         self.task.abort();
         assert!(within(self.task).await.unwrap_err().is_cancelled());
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use semel::ErrorKind;
 use semel_stream::source::LinesSource;
+use test_streams::ask::eventually;
+use test_streams::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
 
-use super::ask::eventually;
-use super::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
 use super::file::{append, file};
 
 fn lines(numbers: std::ops::RangeInclusive<u32>) -> String {
@@ -30,7 +30,7 @@ async fn lines_that_stand_there_twice_have_one_effect_each() {
     effects.assert_once(50);
 
     let careless = Effects::default();
-    run(unprotected(&super::effects::pipeline(), open(&path)), &careless).end().await.unwrap();
+    run(unprotected(&test_streams::effects::pipeline(), open(&path)), &careless).end().await.unwrap();
     assert_eq!(careless.most(), 2, "the test must see what it looks for");
 }
 

@@ -13,18 +13,18 @@ use semel_stream::{Backoff, Checkpoint, Consumer, Event, EventKey, Pipeline, Rep
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::brokers::promises::{Broker, KEY_HEADER, until};
+use crate::promises::{Broker, KEY_HEADER, until};
 
 /// How many events there are.
-pub(crate) const EVENTS: usize = 300;
+pub const EVENTS: usize = 300;
 /// So many of them are processed before the trouble.
-pub(crate) const BEFORE: usize = 60;
+pub const BEFORE: usize = 60;
 /// So many of them are published twice.
 const TWINS: usize = 100;
 
 /// How often each event had its effect, and how often the consumer had to wait or to try again.
 #[derive(Clone)]
-pub(crate) struct Effects {
+pub struct Effects {
     times: Arc<Mutex<BTreeMap<String, u32>>>,
     waits: Arc<AtomicU64>,
     /// How many handlers began.
@@ -34,46 +34,48 @@ pub(crate) struct Effects {
 
 impl Effects {
     /// With handlers that stop in the middle until the trouble is there: it is to find something in work.
-    pub(crate) fn gated() -> Self {
+    pub fn gated() -> Self {
         let gate = Arc::new(watch::Sender::new(false));
         Self { times: Arc::default(), waits: Arc::default(), begun: Arc::default(), gate }
     }
 
     /// With handlers that wait for nothing.
-    pub(crate) fn free() -> Self {
+    pub fn free() -> Self {
         let effects = Self::gated();
         effects.open();
         effects
     }
 
     /// The trouble is there.
-    pub(crate) fn open(&self) {
+    pub fn open(&self) {
         self.gate.send_replace(true);
     }
 
     /// What every handler does first.
-    pub(crate) async fn begin(&self) {
+    pub async fn begin(&self) {
         if self.begun.fetch_add(1, Ordering::SeqCst) >= BEFORE as u64 {
             let _ = self.gate.subscribe().wait_for(|is_open| *is_open).await;
         }
     }
 
-    pub(crate) fn happened(&self, event: &Event) {
+    /// This event had its effect.
+    pub fn happened(&self, event: &Event) {
         let key = event.header_value(KEY_HEADER).unwrap().to_owned();
         *self.times.lock().unwrap().entry(key).or_default() += 1;
     }
 
     /// How many events had theirs.
-    pub(crate) fn events(&self) -> usize {
+    pub fn events(&self) -> usize {
         self.times.lock().unwrap().len()
     }
 
-    pub(crate) fn waits(&self) -> u64 {
+    /// How often the consumer had to wait or to try again.
+    pub fn waits(&self) -> u64 {
         self.waits.load(Ordering::SeqCst)
     }
 
     /// Each of these had its effect, and none had it twice.
-    pub(crate) fn assert_once(&self, ids: &[String]) {
+    pub fn assert_once(&self, ids: &[String]) {
         let times = self.times.lock().unwrap();
         assert_eq!(times.len(), ids.len());
         let others: Vec<_> = ids.iter().filter(|id| times.get(*id) != Some(&1)).collect();
@@ -90,7 +92,7 @@ impl Watch for Effects {
 }
 
 /// A consumer that tries again soon.
-pub(crate) fn consumer(
+pub fn consumer(
     pipeline: &Pipeline,
     source: Box<dyn Source>,
     effects: &Effects,
@@ -104,13 +106,15 @@ pub(crate) fn consumer(
 }
 
 /// A consumer that runs beside the test.
-pub(crate) struct Run {
-    pub(crate) stopper: Stopper,
-    pub(crate) running: JoinHandle<semel::Result<Report>>,
+pub struct Run {
+    /// Stops it.
+    pub stopper: Stopper,
+    /// How it ends.
+    pub running: JoinHandle<semel::Result<Report>>,
 }
 
 /// A consumer whose effects take a moment.
-pub(crate) fn consume(pipeline: &Pipeline, source: Box<dyn Source>, effects: &Effects) -> Run {
+pub fn consume(pipeline: &Pipeline, source: Box<dyn Source>, effects: &Effects) -> Run {
     let consumer = consumer(pipeline, source, effects);
     let (stopper, effects) = (consumer.stopper(), effects.clone());
     let running = tokio::spawn(consumer.run(move |event: Arc<Event>, _| {
@@ -126,33 +130,34 @@ pub(crate) fn consume(pipeline: &Pipeline, source: Box<dyn Source>, effects: &Ef
 }
 
 impl Run {
-    pub(crate) async fn stop(self) -> Report {
+    /// Stops it in order.
+    pub async fn stop(self) -> Report {
         self.stopper.stop();
         tokio::time::timeout(Duration::from_secs(30), self.running).await.expect("it ends").unwrap().unwrap()
     }
 }
 
 /// A pipeline of a test's own on this store.
-pub(crate) fn pipeline(store: impl Store, lease: Duration) -> Pipeline {
+pub fn pipeline(store: impl Store, lease: Duration) -> Pipeline {
     let name = format!("chaos-{:016x}", rand::random::<u64>());
     Pipeline::builder(&Semel::new(store), &name).lease(lease).build().unwrap()
 }
 
 /// The same on the PostgreSQL at this address.
-pub(crate) async fn on_postgres(url: &str, lease: Duration) -> Pipeline {
+pub async fn on_postgres(url: &str, lease: Duration) -> Pipeline {
     semel_postgres::migrate(url).await.unwrap();
     pipeline(PostgresStore::connect(url).await.unwrap(), lease)
 }
 
 /// Publishes events, and some of them again.
-pub(crate) async fn publish(broker: &impl Broker) -> Vec<String> {
+pub async fn publish(broker: &impl Broker) -> Vec<String> {
     let ids: Vec<_> = broker.publish_many(EVENTS).await.into_iter().collect();
     broker.publish_twins(&ids[..TWINS]).await;
     ids
 }
 
 /// Has consumers read all of it, with a trouble in the middle, which opens the gate: they go on by themselves.
-pub(crate) async fn goes_on<B: Broker>(
+pub async fn goes_on<B: Broker>(
     broker: &mut B,
     pipeline: &Pipeline,
     port: u16,

@@ -9,8 +9,7 @@ use semel::ErrorKind;
 use semel_stream::Position;
 use semel_stream::source::{Fetched, LinesSource, Reads, Source};
 use tempfile::TempDir;
-
-use super::ask::{assigned, deliveries, ids, news, payloads, silence, tags};
+use test_streams::ask::{assigned, deliveries, ids, news, payloads, silence, tags};
 
 pub(crate) fn file(text: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();

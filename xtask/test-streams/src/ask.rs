@@ -7,17 +7,17 @@ use semel::Result;
 use semel_stream::source::{Delivery, Fetched, Source, Tag};
 
 /// Longer than anything takes here, also on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 /// Long enough for what should not come to come.
-pub(crate) const MOMENT: Duration = Duration::from_millis(300);
+pub const MOMENT: Duration = Duration::from_millis(300);
 
 /// What the source says next.
-pub(crate) async fn news(source: &mut impl Source, most: usize) -> Result<Fetched> {
+pub async fn news(source: &mut impl Source, most: usize) -> Result<Fetched> {
     tokio::time::timeout(PATIENCE, source.fetch(most)).await.expect("the source said nothing")
 }
 
 /// This many deliveries, however many batches they take; errors are waited out.
-pub(crate) async fn deliveries(source: &mut impl Source, count: usize) -> Vec<Delivery> {
+pub async fn deliveries(source: &mut impl Source, count: usize) -> Vec<Delivery> {
     let mut all = Vec::new();
     let fetching = async {
         while all.len() < count {
@@ -33,7 +33,7 @@ pub(crate) async fn deliveries(source: &mut impl Source, count: usize) -> Vec<De
 }
 
 /// The streams that are assigned next; errors are waited out.
-pub(crate) async fn assigned(source: &mut impl Source) -> Vec<Arc<str>> {
+pub async fn assigned(source: &mut impl Source) -> Vec<Arc<str>> {
     match news(source, 1).await.unwrap() {
         Fetched::Assigned(streams) => streams,
         other => panic!("expected an assignment, got {other:?}"),
@@ -41,14 +41,14 @@ pub(crate) async fn assigned(source: &mut impl Source) -> Vec<Arc<str>> {
 }
 
 /// Nothing comes for a moment.
-pub(crate) async fn silence(source: &mut impl Source) {
+pub async fn silence(source: &mut impl Source) {
     if let Ok(news) = tokio::time::timeout(MOMENT, source.fetch(9)).await {
         panic!("expected nothing, got {news:?}");
     }
 }
 
 /// Waits until it is so.
-pub(crate) async fn eventually(is_so: impl AsyncFn() -> bool) {
+pub async fn eventually(is_so: impl AsyncFn() -> bool) {
     let looking = async {
         while !is_so().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -58,17 +58,17 @@ pub(crate) async fn eventually(is_so: impl AsyncFn() -> bool) {
 }
 
 /// What the events say.
-pub(crate) fn payloads(deliveries: &[Delivery]) -> Vec<String> {
+pub fn payloads(deliveries: &[Delivery]) -> Vec<String> {
     let text = |delivery: &Delivery| String::from_utf8(delivery.event.payload.to_vec()).unwrap();
     deliveries.iter().map(text).collect()
 }
 
 /// The broker's ids.
-pub(crate) fn ids(deliveries: &[Delivery]) -> Vec<String> {
+pub fn ids(deliveries: &[Delivery]) -> Vec<String> {
     deliveries.iter().map(|delivery| delivery.event.id.as_deref().unwrap().to_owned()).collect()
 }
 
 /// The tags.
-pub(crate) fn tags(deliveries: &[Delivery]) -> Vec<Tag> {
+pub fn tags(deliveries: &[Delivery]) -> Vec<Tag> {
     deliveries.iter().map(|delivery| delivery.tag).collect()
 }

@@ -7,14 +7,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 /// A port that leads to a server's.
-pub(crate) struct Relay {
+pub struct Relay {
     port: u16,
     is_open: watch::Sender<bool>,
 }
 
 impl Relay {
     /// Leads to this port of this machine.
-    pub(crate) async fn to(port: u16) -> Self {
+    pub async fn to(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let own = listener.local_addr().unwrap().port();
         let (is_open, state) = watch::channel(true);
@@ -26,13 +26,14 @@ impl Relay {
         Self { port: own, is_open }
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    /// The port to connect to.
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Nothing gets through for so long, in either direction, and only `meanwhile` is told. Connections from before have ended then;
     /// those that were tried meanwhile are made.
-    pub(crate) async fn drop_everything(&self, long: Duration, meanwhile: impl FnOnce()) {
+    pub async fn drop_everything(&self, long: Duration, meanwhile: impl FnOnce()) {
         self.is_open.send_replace(false);
         meanwhile();
         tokio::time::sleep(long).await;
