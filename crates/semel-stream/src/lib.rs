@@ -10,7 +10,8 @@
 //! - `event`: what a source hands over; `key`: what makes two events the same one.
 //! - `source`: where events come from, one file a broker.
 //! - `consumer`: the loop over a source; `dead_letter`: what becomes of events that cannot be processed.
-//! - `postgres`: effects that commit together with receipt and offset.
+//!
+//! Effects that commit together with receipt and offset: `semel_postgres::InTransaction`.
 
 mod consumer;
 mod dead_letter;
@@ -19,8 +20,6 @@ mod failure;
 mod key;
 mod offset;
 mod pipeline;
-#[cfg(feature = "postgres")]
-mod postgres;
 mod process;
 mod receipt;
 pub mod source;
@@ -36,8 +35,6 @@ pub use failure::{Failure, Handled};
 pub use key::{EventKey, KeyFault, KeyFunction, OnMissingKey};
 pub use offset::{Commit, Reader, StreamOffset};
 pub use pipeline::{Pipeline, PipelineBuilder, RECEIPT_RETENTION_DEFAULT};
-#[cfg(feature = "postgres")]
-pub use postgres::{Connecting, InTransaction, InTransactionHandled};
 pub use process::{Processed, Seen, with_heartbeat};
 pub use receipt::{DEAD_LETTER_KIND, Receipt, dead_letter};
 pub use semel::machine::offset::{Offset, Position};

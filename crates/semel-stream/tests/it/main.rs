@@ -7,12 +7,10 @@
 )]
 
 mod brokers;
-#[cfg(all(feature = "nats", feature = "rabbitmq", feature = "postgres"))]
+#[cfg(all(feature = "nats", feature = "rabbitmq"))]
 mod chaos;
 mod consumer;
 mod file;
 mod file_once;
-#[cfg(feature = "postgres")]
-mod in_transaction;
 mod pipeline;
 mod statistics;

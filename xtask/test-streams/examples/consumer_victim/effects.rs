@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use semel::{Error, ErrorKind, Outcome, Permit};
-use semel_stream::{Connecting, Event, Handled, InTransaction, Work};
+use semel_postgres::{Connecting, InTransaction};
+use semel_stream::{Event, Handled, Work};
 use tokio_postgres::{Client, NoTls};
 
 use crate::Fallible;

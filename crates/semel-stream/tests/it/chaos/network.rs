@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use semel::{Error, ErrorKind, Outcome};
-use semel_stream::{Connecting, Event, InTransaction, InTransactionHandled};
+use semel_postgres::{Connecting, InTransaction, InTransactionHandled};
+use semel_stream::Event;
 use test_services::Postgres;
 use test_streams::chaos::network::{OUTAGE, consumers_live_without_their_broker};
 use test_streams::chaos::relay::Relay;

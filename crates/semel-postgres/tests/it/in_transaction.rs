@@ -4,11 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use semel::{Error, ErrorKind, Outcome, Semel};
-use semel_postgres::PostgresStore;
-use semel_stream::{
-    Backoff, Connecting, Consumer, Event, Failure, InTransaction, InTransactionHandled, Order, Pipeline,
-    Position,
-};
+use semel_postgres::{Connecting, InTransaction, InTransactionHandled, PostgresStore};
+use semel_stream::{Backoff, Consumer, Event, Failure, Order, Pipeline, Position};
 use test_streams::feed::{Feed, FeedSource};
 use tokio_postgres::{NoTls, Transaction};
 

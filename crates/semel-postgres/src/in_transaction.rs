@@ -1,47 +1,47 @@
-//! Exactly once with a database: the effect, the receipt and the offset in one transaction of PostgreSQL.
+//! Events of a stream, each processed in one transaction: the effect, the receipt and the offset.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 
 use semel::{Error, ErrorKind, Outcome, Permit, Result};
-use semel_postgres::{CompleteIn, MoveOffsetIn};
+use semel_stream::{Commit, Event, Failure, Handled, Task, Work, Worked, with_heartbeat};
 use tokio_postgres::{Client, Transaction};
 
-use crate::consumer::{Task, Work, Worked};
-use crate::event::Event;
-use crate::failure::{Failure, Handled};
-use crate::offset::Commit;
-use crate::process::with_heartbeat;
+use crate::{CompleteIn, MoveOffsetIn};
 
 /// What a handler's work in a transaction returns.
 pub type InTransactionHandled<'a> = Pin<Box<dyn Future<Output = Handled> + Send + 'a>>;
 /// A connection that is being made.
 pub type Connecting = Pin<Box<dyn Future<Output = Result<Client>> + Send>>;
 
+type Connect = dyn Fn() -> Connecting + Send + Sync;
+type Handler =
+    dyn for<'a> Fn(&'a Event, &'a Permit, &'a Transaction<'a>) -> InTransactionHandled<'a> + Send + Sync;
+
 /// Processes each event in a transaction: what the handler wrote in it, the receipt and, where everything before the event
 /// is done, the offset commit together or not at all.
 ///
 /// The records must be in the database that the handler writes to: the engine's store is PostgreSQL, and the connections
-/// lead to the same one. Hand it to [`Consumer::run_with`](crate::Consumer::run_with).
-pub struct InTransaction<C, F> {
-    connect: C,
-    handler: F,
+/// lead to the same one. Hand it to [`Consumer::run_with`](semel_stream::Consumer::run_with).
+pub struct InTransaction {
+    connect: Box<Connect>,
+    handler: Box<Handler>,
     /// Connections that nobody uses now.
     idle: Mutex<Vec<Client>>,
 }
 
-impl<C, F> InTransaction<C, F>
-where
-    C: Fn() -> Connecting + Send + Sync + 'static,
-    F: for<'a> Fn(&'a Event, &'a Permit, &'a Transaction<'a>) -> InTransactionHandled<'a>
-        + Send
-        + Sync
-        + 'static,
-{
+impl InTransaction {
     /// Runs `handler` in transactions on connections that `connect` makes: one for each event that runs at the same time.
-    pub fn new(connect: C, handler: F) -> Self {
-        Self { connect, handler, idle: Mutex::default() }
+    pub fn new<C, F>(connect: C, handler: F) -> Self
+    where
+        C: Fn() -> Connecting + Send + Sync + 'static,
+        F: for<'a> Fn(&'a Event, &'a Permit, &'a Transaction<'a>) -> InTransactionHandled<'a>
+            + Send
+            + Sync
+            + 'static,
+    {
+        Self { connect: Box::new(connect), handler: Box::new(handler), idle: Mutex::default() }
     }
 
     async fn client(&self) -> Result<Client> {
@@ -87,14 +87,7 @@ where
     }
 }
 
-impl<C, F> Work for InTransaction<C, F>
-where
-    C: Fn() -> Connecting + Send + Sync + 'static,
-    F: for<'a> Fn(&'a Event, &'a Permit, &'a Transaction<'a>) -> InTransactionHandled<'a>
-        + Send
-        + Sync
-        + 'static,
-{
+impl Work for InTransaction {
     fn work<'a>(&'a self, task: Task<'a>) -> Pin<Box<dyn Future<Output = Result<Worked>> + Send + 'a>> {
         Box::pin(task.run_claimed(async move |task, permit, attempt| {
             let ran = self.run(task, permit, attempt).await;
