@@ -14,7 +14,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use semel::{Outcome, Permit, Semel};
 use semel_file::FileStore;
-use semel_stream::source::NatsSource;
+use semel_nats::NatsSource;
 use semel_stream::{Consumer, Event, Failure, Handled, Pipeline, Step, Watch};
 use serde::Deserialize;
 

@@ -1,9 +1,10 @@
 //! A source that is there, or what to do about it.
 
 use anyhow::{Context, Result, anyhow};
+use semel_nats::NatsSource;
 #[cfg(feature = "kafka")]
 use semel_stream::source::KafkaSource;
-use semel_stream::source::{LinesSource, NatsSource, RabbitMqSource, RedisStreamSource, Source};
+use semel_stream::source::{LinesSource, RabbitMqSource, RedisStreamSource, Source};
 
 use super::address::{FileEnd, SourceAddress, SourceKind};
 

@@ -9,8 +9,6 @@ mod contract;
 mod file;
 #[cfg(feature = "kafka")]
 mod kafka;
-#[cfg(feature = "nats")]
-pub mod nats;
 #[cfg(feature = "rabbitmq")]
 pub mod rabbitmq;
 #[cfg(feature = "redis")]
@@ -21,8 +19,6 @@ pub use contract::{Delivery, Fetched, Pending, Reads, Source, Tag};
 pub use file::{LINE_BYTES_MAX_DEFAULT, LinesSource};
 #[cfg(feature = "kafka")]
 pub use kafka::{KafkaBuilder, KafkaSource};
-#[cfg(feature = "nats")]
-pub use nats::NatsSource;
 #[cfg(feature = "rabbitmq")]
 pub use rabbitmq::RabbitMqSource;
 #[cfg(feature = "redis")]

@@ -7,7 +7,7 @@
 )]
 
 mod brokers;
-#[cfg(all(feature = "nats", feature = "rabbitmq"))]
+#[cfg(feature = "rabbitmq")]
 mod chaos;
 mod consumer;
 mod file;

@@ -7,8 +7,9 @@ use async_nats::jetstream::{self, stream};
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
+use semel_nats::NatsSource;
 use semel_stream::source::rabbitmq::Queue;
-use semel_stream::source::{LinesSource, NatsSource, RabbitMqSource, Source};
+use semel_stream::source::{LinesSource, RabbitMqSource, Source};
 
 use crate::Fallible;
 

@@ -4,8 +4,6 @@
 mod kafka;
 #[cfg(feature = "kafka")]
 mod kafka_once;
-#[cfg(feature = "nats")]
-pub(crate) mod nats;
 #[cfg(feature = "rabbitmq")]
 pub(crate) mod rabbitmq;
 #[cfg(feature = "redis")]

@@ -1,95 +1,18 @@
-//! NATS JetStream as a source.
+//! What the source keeps.
 
 use std::time::Duration;
 
-use async_nats::HeaderMap;
-use async_nats::jetstream::{self, Context, consumer, stream};
+use async_nats::jetstream::consumer;
 use semel::ErrorKind;
-use semel_stream::source::{NatsSource, Reads, Source};
+use semel_nats::NatsSource;
+use semel_stream::source::{Reads, Source};
 use semel_stream::{EventKey, Position};
-use test_services::{Nats, nats_url};
 use test_streams::consuming;
-use test_streams::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};
+use test_streams::promises::{self, Broker, id, ids, momentary, tags, take};
 use test_streams::way::Way;
 use tokio::time::timeout;
 
-/// A stream of a test's own.
-pub(crate) struct Stream {
-    url: String,
-    name: String,
-}
-
-impl Stream {
-    pub(crate) async fn new() -> Self {
-        Self::at(&nats_url().unwrap()).await
-    }
-
-    async fn at(url: &str) -> Self {
-        let name = format!("S{:016x}", rand::random::<u64>());
-        let stream = Self { url: url.to_owned(), name };
-        let config = stream::Config {
-            name: stream.name.clone(),
-            subjects: vec![format!("{}.>", stream.name)],
-            storage: stream::StorageType::File,
-            ..stream::Config::default()
-        };
-        stream.context().await.create_stream(config).await.unwrap();
-        stream
-    }
-
-    async fn context(&self) -> Context {
-        jetstream::new(async_nats::connect(&self.url).await.unwrap())
-    }
-
-    fn source(&self) -> NatsSource {
-        NatsSource::connect(&self.url, &self.name, "reader").build()
-    }
-
-    async fn publish_with(&self, context: &Context, subject: &str, headers: &[(&str, &str)]) {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.append(*name, *value);
-        }
-        let subject = format!("{}.{subject}", self.name);
-        context.publish_with_headers(subject, map, "{}".into()).await.unwrap().await.unwrap();
-    }
-}
-
-impl Broker for Stream {
-    async fn publish_all(&self, ids: &[String]) {
-        let context = self.context().await;
-        for id in ids {
-            self.publish_with(&context, "events", &[("Nats-Msg-Id", id), (KEY_HEADER, id)]).await;
-        }
-    }
-
-    async fn publish_twins(&self, ids: &[String]) {
-        let context = self.context().await;
-        for id in ids {
-            self.publish_with(&context, "events", &[(KEY_HEADER, id)]).await;
-        }
-    }
-
-    async fn left(&self) -> Option<u64> {
-        let client = async_nats::connect(&self.url).await.ok()?;
-        let stream = jetstream::new(client).get_stream(&self.name).await.ok()?;
-        match stream.consumer_info("reader").await {
-            Ok(info) => Some(info.num_pending + u64::try_from(info.num_ack_pending).unwrap()),
-            // Nobody has read yet.
-            Err(_) => Some(stream.cached_info().state.messages),
-        }
-    }
-
-    fn reader(&self, port: u16) -> Box<dyn Source> {
-        let url = format!("nats://127.0.0.1:{port}");
-        let source = NatsSource::connect(&url, &self.name, "reader");
-        Box::new(source.ack_wait(Duration::from_secs(3)).build())
-    }
-
-    fn port(&self) -> u16 {
-        self.url.rsplit_once(':').unwrap().1.parse().unwrap()
-    }
-}
+use super::broker::{Killable, Stream};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_of_jetstream_has_its_id_headers_position_and_subject() {
@@ -135,49 +58,6 @@ async fn jetstream_brings_back_what_was_given_back_after_its_delay() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fetch_from_jetstream_that_is_dropped_loses_nothing() {
     promises::a_fetch_that_is_dropped_loses_nothing(&Stream::new().await).await;
-}
-
-pub(crate) struct Killable {
-    pub(crate) server: Nats,
-    stream: Stream,
-}
-
-impl Killable {
-    pub(crate) async fn start() -> Self {
-        let server = Nats::start().unwrap();
-        let stream = Stream::at(&server.url()).await;
-        Self { server, stream }
-    }
-
-    /// Dead at once, and back on its port some time later.
-    fn crash(&mut self) {
-        tokio::task::block_in_place(|| {
-            self.server.kill().unwrap();
-            self.server.resume().unwrap();
-        });
-    }
-}
-
-impl Broker for Killable {
-    async fn publish_all(&self, ids: &[String]) {
-        self.stream.publish_all(ids).await;
-    }
-
-    async fn publish_twins(&self, ids: &[String]) {
-        self.stream.publish_twins(ids).await;
-    }
-
-    async fn left(&self) -> Option<u64> {
-        self.stream.left().await
-    }
-
-    fn reader(&self, port: u16) -> Box<dyn Source> {
-        self.stream.reader(port)
-    }
-
-    fn port(&self) -> u16 {
-        self.server.port()
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -260,7 +140,7 @@ async fn what_was_not_handed_out_goes_back_at_the_farewell() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_that_cannot_keep_the_contract_is_refused() {
     let stream = Stream::new().await;
-    let refused = async |source: semel_stream::source::nats::NatsBuilder| source.open().await.err().unwrap();
+    let refused = async |source: semel_nats::NatsBuilder| source.open().await.err().unwrap();
     let error = refused(NatsSource::connect(&stream.url, "no-such-stream", "reader")).await;
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
     assert!(error.to_string().contains("`no-such-stream`"), "{error}");

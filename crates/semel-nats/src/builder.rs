@@ -1,32 +1,33 @@
-//! What a reader says about itself before it connects.
+//! The settings of a source.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use semel::Result;
+use semel_stream::source::Pending;
 
-use super::source::NatsSource;
+use crate::source::NatsSource;
 
-/// How long the broker waits for an acknowledgement, unless told otherwise.
+/// How long the broker waits for an acknowledgement, by default.
 pub const ACK_WAIT_DEFAULT: Duration = Duration::from_secs(30);
-/// How many events may be delivered and not acknowledged, to all readers together, unless told otherwise.
+/// How many events may be delivered and not acknowledged, to all readers together, by default.
 pub const MAX_ACK_PENDING_DEFAULT: u32 = 1_000;
 
-/// A [`NatsSource`] to be.
+/// Builder for [`NatsSource`]: [`NatsSource::connect`] starts one.
 #[derive(Clone)]
 pub struct NatsBuilder {
-    pub(super) url: String,
-    pub(super) credentials: Option<String>,
-    pub(super) stream: Arc<str>,
-    pub(super) consumer: String,
-    pub(super) filter: Option<String>,
-    pub(super) ack_wait: Duration,
-    pub(super) max_ack_pending: u32,
-    pub(super) in_progress_for: Option<Duration>,
+    pub(crate) url: String,
+    pub(crate) credentials: Option<String>,
+    pub(crate) stream: Arc<str>,
+    pub(crate) consumer: String,
+    pub(crate) filter: Option<String>,
+    pub(crate) ack_wait: Duration,
+    pub(crate) max_ack_pending: u32,
+    pub(crate) in_progress_for: Option<Duration>,
 }
 
 impl NatsBuilder {
-    pub(super) fn new(url: &str, stream: &str, consumer: &str) -> Self {
+    pub(crate) fn new(url: &str, stream: &str, consumer: &str) -> Self {
         Self {
             url: url.to_owned(),
             credentials: None,
@@ -85,9 +86,12 @@ impl NatsBuilder {
     }
 
     /// A source that is connected: what is wrong with the address, the stream or the consumer is told now.
-    pub async fn open(self) -> Result<NatsSource> {
-        let mut source = self.build();
-        source.line().await?;
-        Ok(source)
+    pub fn open(self) -> Pending<'static, NatsSource> {
+        Box::pin(opened(self.build()))
     }
+}
+
+async fn opened(mut source: NatsSource) -> Result<NatsSource> {
+    source.connection().await?;
+    Ok(source)
 }

@@ -1,30 +1,57 @@
-//! Five seconds without a network: nothing gets through, and nobody is told.
+//! Troubles around NATS that consumers must live through by themselves: nothing lost, nothing doubled.
 
 use std::time::Duration;
 
 use semel::{Error, ErrorKind, Outcome};
 use semel_postgres::{Connecting, InTransaction, InTransactionHandled};
 use semel_stream::Event;
-use test_services::Postgres;
+use test_services::{Postgres, postgres_url};
 use test_streams::chaos::network::{OUTAGE, consumers_live_without_their_broker};
 use test_streams::chaos::relay::Relay;
+use test_streams::chaos::storm::a_storm_makes_one_effect_each;
 use test_streams::chaos::trial::{BEFORE, EVENTS, Effects, consumer, goes_on, on_postgres, publish};
 use test_streams::promises::{Broker, KEY_HEADER, until};
 use tokio_postgres::{Client, NoTls, Transaction};
 
-use crate::brokers::{nats, rabbitmq};
+use super::broker::{Killable, Stream};
 
+const LEASE: Duration = Duration::from_mins(1);
 /// A claim whose answer was lost keeps its event until it lapses.
 const SHORT_LEASE: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consumers_go_on_after_five_seconds_without_a_network_to_nats() {
-    consumers_live_without_their_broker(&mut nats::Stream::new().await).await;
+async fn two_consumers_go_on_by_themselves_after_nats_was_restarted() {
+    let mut broker = Killable::start().await;
+    let pipeline = on_postgres(&postgres_url().unwrap(), LEASE).await;
+    let port = broker.port();
+    goes_on(&mut broker, &pipeline, port, 2, async |broker, effects| {
+        tokio::task::block_in_place(|| {
+            broker.server.stop().unwrap();
+            effects.open();
+            broker.server.resume().unwrap();
+        });
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consumers_go_on_after_five_seconds_without_a_network_to_rabbitmq() {
-    consumers_live_without_their_broker(&mut rabbitmq::Queue::durable().await).await;
+async fn a_consumer_goes_on_by_itself_after_its_store_was_killed_and_came_back() {
+    let mut store = Postgres::start().unwrap();
+    let pipeline = on_postgres(&store.url(), SHORT_LEASE).await;
+    let mut broker = Stream::new().await;
+    let port = broker.port();
+    goes_on(&mut broker, &pipeline, port, 1, async |_, effects| {
+        tokio::task::block_in_place(|| store.kill().unwrap());
+        effects.open();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::task::block_in_place(|| store.resume().unwrap());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn consumers_go_on_after_five_seconds_without_a_network_to_nats() {
+    consumers_live_without_their_broker(&mut Stream::new().await).await;
 }
 
 /// A PostgreSQL, and the address that leads to it through a relay.
@@ -39,7 +66,7 @@ async fn behind_a_relay() -> (Postgres, Relay, String) {
 async fn a_consumer_goes_on_after_five_seconds_without_a_network_to_its_store() {
     let (_server, relay, url) = behind_a_relay().await;
     let pipeline = on_postgres(&url, SHORT_LEASE).await;
-    let mut broker = nats::Stream::new().await;
+    let mut broker = Stream::new().await;
     let port = broker.port();
     goes_on(&mut broker, &pipeline, port, 1, async |_, effects| {
         relay.drop_everything(OUTAGE, || effects.open()).await;
@@ -81,7 +108,7 @@ async fn transactions_that_a_network_cut_off_charge_exactly_once() {
     let (server, relay, url) = behind_a_relay().await;
     let pipeline = on_postgres(&url, SHORT_LEASE).await;
     server.ask("CREATE TABLE charged (event text)").unwrap();
-    let (broker, effects) = (nats::Stream::new().await, Effects::gated());
+    let (broker, effects) = (Stream::new().await, Effects::gated());
     let ids = publish(&broker).await;
     let begun = effects.clone();
     let work = InTransaction::new(connecting(&url), move |event, _, transaction| {
@@ -102,4 +129,10 @@ async fn transactions_that_a_network_cut_off_charge_exactly_once() {
     assert!(effects.waits() > 0, "nobody had to try again");
     let charged = server.ask("SELECT count(*) || ' ' || count(DISTINCT event) FROM charged").unwrap();
     assert_eq!(charged, format!("{EVENTS} {EVENTS}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_storm_from_nats_makes_one_effect_each_on_postgres() {
+    let pipeline = on_postgres(&postgres_url().unwrap(), LEASE).await;
+    a_storm_makes_one_effect_each(&Stream::new().await, &pipeline).await;
 }

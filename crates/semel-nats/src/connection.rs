@@ -22,8 +22,8 @@ use semel::{Error, ErrorKind, Result};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::builder::NatsBuilder;
-use super::progress::Progress;
+use crate::builder::NatsBuilder;
+use crate::progress::Progress;
 
 /// How long one request for events waits at the broker.
 const EXPIRES: Duration = Duration::from_secs(30);
@@ -39,10 +39,10 @@ const ANSWER_MOST: Duration = Duration::from_secs(10);
 const AGAIN_AFTER: Duration = Duration::from_mins(1);
 
 /// A connection.
-pub(super) struct Line {
+pub(crate) struct Connection {
     client: Client,
-    pub(super) context: Context,
-    pub(super) consumer: PullConsumer,
+    pub(crate) context: Context,
+    pub(crate) consumer: PullConsumer,
     inbox: Subject,
     deliveries: Subscriber,
     /// How many events the request that waits at the broker may still bring.
@@ -52,34 +52,34 @@ pub(super) struct Line {
     /// Why nothing more will come, found out while there still was something to hand over.
     broken: Option<Error>,
     lost: watch::Receiver<bool>,
-    pub(super) unsettled: Unsettled,
+    pub(crate) unsettled: Unsettled,
     _progress: Option<Progress>,
 }
 
 /// Where to answer, for each tag that is neither acknowledged nor given back.
 #[derive(Clone, Default)]
-pub(super) struct Unsettled(Arc<Mutex<HashMap<u64, (Subject, Instant)>>>);
+pub(crate) struct Unsettled(Arc<Mutex<HashMap<u64, (Subject, Instant)>>>);
 
 impl Unsettled {
     fn locked(&self) -> MutexGuard<'_, HashMap<u64, (Subject, Instant)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, tag: u64, reply: Subject) {
+    pub(crate) fn add(&self, tag: u64, reply: Subject) {
         self.locked().insert(tag, (reply, Instant::now()));
     }
 
     /// Where to answer for what was delivered no longer ago than this.
-    pub(super) fn delivered_within(&self, at_most: Duration) -> Vec<Subject> {
+    pub(crate) fn delivered_within(&self, at_most: Duration) -> Vec<Subject> {
         let unsettled = self.locked();
         let young = unsettled.values().filter(|(_, delivered_at)| delivered_at.elapsed() <= at_most);
         young.map(|(reply, _)| reply.clone()).collect()
     }
 }
 
-impl Line {
+impl Connection {
     /// Connects, and makes the consumer if there is none.
-    pub(super) async fn open(settings: NatsBuilder) -> Result<Self> {
+    pub(crate) async fn open(settings: NatsBuilder) -> Result<Self> {
         let (client, lost) = connect(&settings).await?;
         let context = jetstream::new(client.clone());
         let consumer = consumer(&context, &settings).await?;
@@ -107,7 +107,7 @@ impl Line {
     }
 
     /// The next messages, one at least. From the moment that one is taken there is no await.
-    pub(super) async fn next(&mut self, most: usize) -> Result<Vec<Message>> {
+    pub(crate) async fn next(&mut self, most: usize) -> Result<Vec<Message>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
         }
@@ -186,9 +186,9 @@ impl Line {
         }
     }
 
-    /// Says the same of all these tags, and waits until the broker has confirmed each. Tags that are not of this line are
+    /// Says the same of all these tags, and waits until the broker has confirmed each. Tags that are not of this connection are
     /// passed over.
-    pub(super) async fn settle(&mut self, tags: impl Iterator<Item = u64>, word: Bytes) -> Result<()> {
+    pub(crate) async fn settle(&mut self, tags: impl Iterator<Item = u64>, word: Bytes) -> Result<()> {
         let replies: Vec<_> = {
             let unsettled = self.unsettled.locked();
             tags.filter_map(|tag| Some((tag, unsettled.get(&tag)?.0.clone()))).collect()
@@ -215,7 +215,7 @@ impl Line {
     }
 
     /// Gives back what came and was not handed out, and sees that all that was said is on its way.
-    pub(super) async fn close(mut self) -> Result<()> {
+    pub(crate) async fn close(mut self) -> Result<()> {
         self.deliveries.unsubscribe().await.map_err(|error| unavailable("say goodbye", error))?;
         while let Some(Some(message)) = self.deliveries.next().now_or_never() {
             if let Some(reply) = message.reply {
@@ -324,7 +324,7 @@ async fn consumer(context: &Context, settings: &NatsBuilder) -> Result<PullConsu
     Ok(consumer)
 }
 
-pub(super) fn unavailable(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+pub(crate) fn unavailable(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::new(ErrorKind::Unavailable, format!("NATS could not be reached to {what}; ask again later"))
         .caused_by(error)
 }

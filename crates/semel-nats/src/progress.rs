@@ -6,24 +6,24 @@ use async_nats::Client;
 use async_nats::jetstream::AckKind;
 use tokio::task::JoinHandle;
 
-use super::line::Unsettled;
+use crate::connection::Unsettled;
 
 /// How many times in an `ack_wait`: one that is lost does no harm.
 const TIMES: u32 = 3;
 
-/// A task that ends with the line that it speaks on.
-pub(super) struct Progress(JoinHandle<()>);
+/// A task that ends with the connection that it speaks on.
+pub(crate) struct Progress(JoinHandle<()>);
 
 impl Progress {
     /// Speaks for every event of `unsettled`, until `at_most` after its delivery.
-    pub(super) fn start(client: Client, unsettled: Unsettled, ack_wait: Duration, at_most: Duration) -> Self {
+    pub(crate) fn start(client: Client, unsettled: Unsettled, ack_wait: Duration, at_most: Duration) -> Self {
         Self(tokio::spawn(async move {
             let between = ack_wait.checked_div(TIMES).unwrap_or(ack_wait);
             let mut tick = tokio::time::interval(between.max(Duration::from_millis(1)));
             loop {
                 tick.tick().await;
                 for reply in unsettled.delivered_within(at_most) {
-                    // A line that is gone is found out by whoever reads on it.
+                    // A connection that is gone is found out by whoever reads on it.
                     let _ = client.publish(reply, AckKind::Progress.into()).await;
                 }
             }

@@ -7,12 +7,12 @@ use async_nats::Message;
 use async_nats::jetstream::{self, AckKind};
 use semel::machine::offset::Position;
 use semel::{Error, ErrorKind, Result};
+use semel_stream::source::spi::Dial;
+use semel_stream::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
 
-use super::builder::NatsBuilder;
-use super::line::{Line, unavailable};
-use super::message;
-use crate::source::spi::Dial;
-use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
+use crate::builder::NatsBuilder;
+use crate::connection::{Connection, unavailable};
+use crate::message;
 
 /// Events of a JetStream stream, read through a durable pull consumer that any number of readers may share.
 ///
@@ -23,9 +23,9 @@ use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
 /// work when a connection broke.
 pub struct NatsSource {
     settings: NatsBuilder,
-    line: Option<Line>,
-    dial: Dial<Line>,
-    /// Grows over all lines, so that a tag of one that is gone means nothing on the next.
+    connection: Option<Connection>,
+    dial: Dial<Connection>,
+    /// Grows over all connections, so that a tag of one that is gone means nothing on the next.
     last_tag: u64,
     is_closed: bool,
 }
@@ -37,27 +37,27 @@ impl NatsSource {
         NatsBuilder::new(url, stream, consumer)
     }
 
-    pub(super) fn new(settings: NatsBuilder) -> Self {
-        Self { settings, line: None, dial: Dial::new(), last_tag: 0, is_closed: false }
+    pub(crate) fn new(settings: NatsBuilder) -> Self {
+        Self { settings, connection: None, dial: Dial::new(), last_tag: 0, is_closed: false }
     }
 
     /// The connection; a new one if there is none.
-    pub(super) async fn line(&mut self) -> Result<&mut Line> {
+    pub(crate) async fn connection(&mut self) -> Result<&mut Connection> {
         if self.is_closed {
             return Err(Error::new(ErrorKind::Invalid, "this source was closed: open another"));
         }
-        let line = match self.line.take() {
-            Some(line) => line,
-            None => self.dial.finish(|| Line::open(self.settings.clone())).await?,
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.dial.finish(|| Connection::open(self.settings.clone())).await?,
         };
-        Ok(self.line.insert(line))
+        Ok(self.connection.insert(connection))
     }
 
     async fn deliveries(&mut self, most: usize) -> Result<Vec<Delivery>> {
-        let found = match self.line().await?.next(most).await {
+        let found = match self.connection().await?.next(most).await {
             Ok(found) => found,
             Err(error) => {
-                self.line = None;
+                self.connection = None;
                 return Err(error);
             }
         };
@@ -66,32 +66,32 @@ impl NatsSource {
 
     /// The event that a message is, kept in mind until it is settled.
     fn delivery(&mut self, message: Message) -> Option<Delivery> {
-        let line = self.line.as_ref()?;
-        let message = jetstream::Message { message, context: line.context.clone() };
+        let connection = self.connection.as_ref()?;
+        let message = jetstream::Message { message, context: connection.context.clone() };
         let Ok(info) = message.info() else {
             tracing::warn!(subject = %message.subject, "a message that JetStream did not send is passed over");
             return None;
         };
         let event = message::event(&self.settings.stream, &info, &message);
         self.last_tag = self.last_tag.saturating_add(1);
-        line.unsettled.add(self.last_tag, message.message.reply.clone()?);
+        connection.unsettled.add(self.last_tag, message.message.reply.clone()?);
         Some(Delivery { event, tag: Tag(self.last_tag) })
     }
 
     async fn settle(&mut self, tags: &[Tag], word: AckKind) -> Result<()> {
-        // What a line that is gone delivered will be delivered again.
-        let Some(line) = &mut self.line else { return Ok(()) };
-        let settled = line.settle(tags.iter().map(|tag| tag.0), word.into()).await;
+        // What a connection that is gone delivered will be delivered again.
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        let settled = connection.settle(tags.iter().map(|tag| tag.0), word.into()).await;
         if settled.is_err() {
-            self.line = None;
+            self.connection = None;
         }
         settled
     }
 
     async fn info(&mut self) -> Result<jetstream::consumer::Info> {
-        let asked = self.line().await?.consumer.get_info().await;
+        let asked = self.connection().await?.consumer.get_info().await;
         asked.map_err(|error| {
-            self.line = None;
+            self.connection = None;
             unavailable("ask about the consumer", error)
         })
     }
@@ -147,8 +147,8 @@ impl Source for NatsSource {
     fn close(&mut self) -> Pending<'_, ()> {
         Box::pin(async move {
             self.is_closed = true;
-            match self.line.take() {
-                Some(line) => line.close().await,
+            match self.connection.take() {
+                Some(connection) => connection.close().await,
                 None => Ok(()),
             }
         })

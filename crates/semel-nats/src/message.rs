@@ -5,14 +5,13 @@ use std::sync::Arc;
 use async_nats::jetstream::message::Info;
 use async_nats::{HeaderMap, Message};
 use semel::machine::offset::Position;
-
-use crate::event::{Event, Header};
+use semel_stream::{Event, Header};
 
 /// Where producers write what makes two messages the same one. JetStream itself looks at it too, but only for minutes.
 const ID_HEADER: &str = "Nats-Msg-Id";
 
 /// The event that a message is.
-pub(super) fn event(stream: &Arc<str>, info: &Info<'_>, message: &Message) -> Event {
+pub(crate) fn event(stream: &Arc<str>, info: &Info<'_>, message: &Message) -> Event {
     let headers = message.headers.as_ref().map(headers).unwrap_or_default();
     let told = headers.iter().find(|header| header.name.eq_ignore_ascii_case(ID_HEADER));
     let id = told
