@@ -14,8 +14,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use semel::{Outcome, Permit, Semel};
 use semel_file::FileStore;
-use semel_stream::source::RabbitMqSource;
-use semel_stream::source::rabbitmq::Queue;
+use semel_rabbitmq::{Queue, RabbitMqSource};
 use semel_stream::{Consumer, Event, EventKey, Failure, Handled, OnMissingKey, Pipeline, Step, Watch};
 use serde::Deserialize;
 

@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result, anyhow};
 use semel_nats::NatsSource;
+use semel_rabbitmq::RabbitMqSource;
 #[cfg(feature = "kafka")]
 use semel_stream::source::KafkaSource;
-use semel_stream::source::{LinesSource, RabbitMqSource, RedisStreamSource, Source};
+use semel_stream::source::{LinesSource, RedisStreamSource, Source};
 
 use super::address::{FileEnd, SourceAddress, SourceKind};
 

@@ -9,8 +9,6 @@ mod contract;
 mod file;
 #[cfg(feature = "kafka")]
 mod kafka;
-#[cfg(feature = "rabbitmq")]
-pub mod rabbitmq;
 #[cfg(feature = "redis")]
 mod redis;
 pub mod spi;
@@ -19,7 +17,5 @@ pub use contract::{Delivery, Fetched, Pending, Reads, Source, Tag};
 pub use file::{LINE_BYTES_MAX_DEFAULT, LinesSource};
 #[cfg(feature = "kafka")]
 pub use kafka::{KafkaBuilder, KafkaSource};
-#[cfg(feature = "rabbitmq")]
-pub use rabbitmq::RabbitMqSource;
 #[cfg(feature = "redis")]
 pub use redis::{RedisStreamBuilder, RedisStreamSource};

@@ -7,8 +7,6 @@
 )]
 
 mod brokers;
-#[cfg(feature = "rabbitmq")]
-mod chaos;
 mod consumer;
 mod file;
 mod file_once;

@@ -8,8 +8,8 @@ use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOpti
 use lapin::types::FieldTable;
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use semel_nats::NatsSource;
-use semel_stream::source::rabbitmq::Queue;
-use semel_stream::source::{LinesSource, RabbitMqSource, Source};
+use semel_rabbitmq::{Queue, RabbitMqSource};
+use semel_stream::source::{LinesSource, Source};
 
 use crate::Fallible;
 

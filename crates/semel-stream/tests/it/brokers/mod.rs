@@ -4,8 +4,6 @@
 mod kafka;
 #[cfg(feature = "kafka")]
 mod kafka_once;
-#[cfg(feature = "rabbitmq")]
-pub(crate) mod rabbitmq;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "redis")]

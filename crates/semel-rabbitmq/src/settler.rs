@@ -1,4 +1,4 @@
-//! What was delivered on one line and is not settled, and the one task that settles it.
+//! What was delivered on one connection and is not settled, and the one task that settles it.
 //!
 //! RabbitMQ ends a channel on which a delivery is settled twice, and an acknowledgement of many settles everything up to its
 //! number. So what is on the list and what is sent must never differ: an entry leaves the list together with the word that
@@ -46,13 +46,13 @@ struct Ledger {
 }
 
 /// Settles the deliveries of one channel. Dropped, it ends whatever still waits.
-pub(super) struct Settler {
+pub(crate) struct Settler {
     ledger: Arc<Mutex<Ledger>>,
     tasks: JoinSet<()>,
 }
 
 impl Settler {
-    pub(super) fn start(channel: Channel) -> Self {
+    pub(crate) fn start(channel: Channel) -> Self {
         let (errands, to_do) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         tasks.spawn(send(channel, to_do));
@@ -60,13 +60,13 @@ impl Settler {
         Self { ledger: Arc::new(Mutex::new(ledger)), tasks }
     }
 
-    pub(super) fn delivered(&self, number: u64) {
+    pub(crate) fn delivered(&self, number: u64) {
         locked(&self.ledger).unsettled.insert(number, Standing::InWork);
     }
 
     /// These are processed. Numbers that are not in work are passed over. Ready when the word is sent; an error if it
     /// cannot be.
-    pub(super) fn acknowledge(&self, numbers: impl Iterator<Item = u64>) -> oneshot::Receiver<()> {
+    pub(crate) fn acknowledge(&self, numbers: impl Iterator<Item = u64>) -> oneshot::Receiver<()> {
         let (tell, told) = oneshot::channel();
         let mut ledger = locked(&self.ledger);
         let words = ledger.acknowledged(numbers);
@@ -77,7 +77,7 @@ impl Settler {
     }
 
     /// These are to be delivered again after a while. The broker has no delays, so they wait here.
-    pub(super) fn give_back(&mut self, numbers: impl Iterator<Item = u64>, after: Duration) {
+    pub(crate) fn give_back(&mut self, numbers: impl Iterator<Item = u64>, after: Duration) {
         let given_back = locked(&self.ledger).given_back(numbers);
         if after.is_zero() {
             return locked(&self.ledger).send_back(&given_back);

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lapin::message::Delivery;
 use lapin::types::{AMQPValue, FieldTable};
-
-use crate::event::{Event, Header};
+use semel_stream::{Event, Header};
 
 /// Where quorum queues say how often they delivered a message before.
 const COUNT_HEADER: &str = "x-delivery-count";
 
 /// The event that a message is.
-pub(super) fn event(queue: &Arc<str>, message: Delivery) -> Event {
+pub(crate) fn event(queue: &Arc<str>, message: Delivery) -> Event {
     let headers = message.properties.headers().as_ref().map(headers).unwrap_or_default();
     let before = headers.iter().find(|header| &*header.name == COUNT_HEADER);
     let before = before.and_then(|header| header.value.parse::<u64>().ok());

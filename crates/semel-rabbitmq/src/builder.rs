@@ -1,12 +1,13 @@
-//! What a reader says about itself before it connects.
+//! The settings of a source.
 
 use std::sync::Arc;
 
 use semel::Result;
+use semel_stream::source::Pending;
 
-use super::source::RabbitMqSource;
+use crate::source::RabbitMqSource;
 
-/// How many events one reader may have that are not acknowledged, unless told otherwise.
+/// How many events one reader may have that are not acknowledged, by default.
 pub const PREFETCH_DEFAULT: u16 = 64;
 
 /// What is known of the queue.
@@ -22,17 +23,17 @@ pub enum Queue {
     Quorum,
 }
 
-/// A [`RabbitMqSource`] to be.
+/// Builder for [`RabbitMqSource`]: [`RabbitMqSource::connect`] starts one.
 #[derive(Clone)]
 pub struct RabbitMqBuilder {
-    pub(super) url: String,
-    pub(super) name: Arc<str>,
-    pub(super) queue: Queue,
-    pub(super) prefetch: u16,
+    pub(crate) url: String,
+    pub(crate) name: Arc<str>,
+    pub(crate) queue: Queue,
+    pub(crate) prefetch: u16,
 }
 
 impl RabbitMqBuilder {
-    pub(super) fn new(url: &str, queue: &str) -> Self {
+    pub(crate) fn new(url: &str, queue: &str) -> Self {
         Self { url: url.to_owned(), name: queue.into(), queue: Queue::default(), prefetch: PREFETCH_DEFAULT }
     }
 
@@ -58,9 +59,12 @@ impl RabbitMqBuilder {
     }
 
     /// A source that is connected: what is wrong with the address or the queue is told now.
-    pub async fn open(self) -> Result<RabbitMqSource> {
-        let mut source = self.build();
-        source.line().await?;
-        Ok(source)
+    pub fn open(self) -> Pending<'static, RabbitMqSource> {
+        Box::pin(opened(self.build()))
     }
+}
+
+async fn opened(mut source: RabbitMqSource) -> Result<RabbitMqSource> {
+    source.connection().await?;
+    Ok(source)
 }

@@ -7,11 +7,11 @@ use lapin::message::Delivery;
 use lapin::options::{BasicConsumeOptions, BasicQosOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::uri::AMQPUri;
-use lapin::{Channel, Connection, ConnectionProperties, Consumer, ErrorKind as LapinKind};
+use lapin::{Channel, ConnectionProperties, Consumer, ErrorKind as LapinKind};
 use semel::{Error, ErrorKind, Result};
 
-use super::builder::{Queue, RabbitMqBuilder};
-use super::settle::Settler;
+use crate::builder::{Queue, RabbitMqBuilder};
+use crate::settler::Settler;
 
 /// How long the broker may take to let us in.
 const CONNECT_MOST: Duration = Duration::from_secs(10);
@@ -23,22 +23,22 @@ const ACCESS_REFUSED: u16 = 403;
 const NOT_FOUND: u16 = 404;
 
 /// A connection.
-pub(super) struct Line {
-    connection: Connection,
+pub(crate) struct Connection {
+    amqp: lapin::Connection,
     consumer: Consumer,
     /// The broker ends a channel on which it is asked for a queue that is gone; that must not be the one of the deliveries.
     questions: Channel,
     queue: ShortString,
-    pub(super) settler: Settler,
-    /// Above all tags of lines that are gone: the broker counts deliveries from 1 on every channel.
-    pub(super) base: u64,
+    pub(crate) settler: Settler,
+    /// Above all tags of connections that are gone: the broker counts deliveries from 1 on every channel.
+    pub(crate) base: u64,
     /// Why nothing more will come, found out while there still was something to hand over.
     broken: Option<Error>,
 }
 
-impl Line {
+impl Connection {
     /// Connects, and begins to read.
-    pub(super) async fn open(settings: RabbitMqBuilder, base: u64) -> Result<Self> {
+    pub(crate) async fn open(settings: RabbitMqBuilder, base: u64) -> Result<Self> {
         let opened = tokio::time::timeout(CONNECT_MOST, open(&settings, base)).await;
         opened.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Unavailable, "RabbitMQ did not answer in time; ask again later"))
@@ -46,7 +46,7 @@ impl Line {
     }
 
     /// The next messages, one at least. From the moment that one is taken there is no await.
-    pub(super) async fn next(&mut self, most: usize) -> Result<Vec<Delivery>> {
+    pub(crate) async fn next(&mut self, most: usize) -> Result<Vec<Delivery>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
         }
@@ -67,23 +67,23 @@ impl Line {
     }
 
     /// How many messages wait in the queue.
-    pub(super) async fn waiting(&self) -> Result<u64> {
+    pub(crate) async fn waiting(&self) -> Result<u64> {
         let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
         let found = self.questions.queue_declare(self.queue.clone(), passive, FieldTable::default()).await;
         Ok(found.map_err(|error| unavailable("ask about the queue", error))?.message_count().into())
     }
 
     /// Ends the connection after everything that was said on it. What is not settled goes back to the queue.
-    pub(super) async fn close(self) -> Result<()> {
-        let closed = self.connection.close(GOODBYE, "goodbye".into()).await;
+    pub(crate) async fn close(self) -> Result<()> {
+        let closed = self.amqp.close(GOODBYE, "goodbye".into()).await;
         closed.map_err(|error| unavailable("say goodbye", error))
     }
 }
 
-async fn open(settings: &RabbitMqBuilder, base: u64) -> Result<Line> {
+async fn open(settings: &RabbitMqBuilder, base: u64) -> Result<Connection> {
     let properties = ConnectionProperties::default().with_connection_name("semel".into());
-    let connected = Connection::connect_uri(address(&settings.url)?, properties).await;
-    let connection = connected.map_err(|error| match refusal(&error) {
+    let connected = lapin::Connection::connect_uri(address(&settings.url)?, properties).await;
+    let amqp = connected.map_err(|error| match refusal(&error) {
         Some(ACCESS_REFUSED) => {
             Error::new(ErrorKind::Invalid, "RabbitMQ refuses the name or the password: mend the URL")
                 .caused_by(error)
@@ -93,7 +93,7 @@ async fn open(settings: &RabbitMqBuilder, base: u64) -> Result<Line> {
     let queue = ShortString::try_new(&*settings.name)
         .map_err(|error| Error::new(ErrorKind::Invalid, "the queue's name is too long").caused_by(error))?;
     let channel =
-        || async { connection.create_channel().await.map_err(|error| unavailable("open a channel", error)) };
+        || async { amqp.create_channel().await.map_err(|error| unavailable("open a channel", error)) };
     let (deliveries, questions) = (channel().await?, channel().await?);
     declare(&questions, &queue, settings.queue).await?;
     let limited = deliveries.basic_qos(settings.prefetch, BasicQosOptions::default()).await;
@@ -102,8 +102,8 @@ async fn open(settings: &RabbitMqBuilder, base: u64) -> Result<Line> {
     let consumer =
         deliveries.basic_consume(queue.clone(), "".into(), BasicConsumeOptions::default(), nothing).await;
     let consumer = consumer.map_err(|error| unavailable("read the queue", error))?;
-    Ok(Line {
-        connection,
+    Ok(Connection {
+        amqp,
         consumer,
         questions,
         queue,

@@ -9,7 +9,7 @@ use test_streams::chaos::storm::a_storm_makes_one_effect_each;
 use test_streams::chaos::trial::{goes_on, on_postgres, pipeline};
 use test_streams::promises::Broker;
 
-use crate::brokers::rabbitmq::{Killable, Queue};
+use super::broker::{Killable, Queue};
 
 const LEASE: Duration = Duration::from_mins(1);
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use semel::machine::offset::Position;
 use semel::{Error, ErrorKind, Result};
+use semel_stream::source::spi::Dial;
+use semel_stream::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
 
-use super::builder::RabbitMqBuilder;
-use super::line::Line;
-use super::message;
-use crate::source::spi::Dial;
-use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
+use crate::builder::RabbitMqBuilder;
+use crate::connection::Connection;
+use crate::message;
 
 /// Events of a queue that any number of readers may share.
 ///
@@ -23,9 +23,9 @@ use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
 /// its receipt is found.
 pub struct RabbitMqSource {
     settings: RabbitMqBuilder,
-    line: Option<Line>,
-    dial: Dial<Line>,
-    /// The last tag that was handed out, on whichever line.
+    connection: Option<Connection>,
+    dial: Dial<Connection>,
+    /// The last tag that was handed out, on whichever connection.
     last_tag: u64,
     is_closed: bool,
 }
@@ -36,35 +36,35 @@ impl RabbitMqSource {
         RabbitMqBuilder::new(url, queue)
     }
 
-    pub(super) fn new(settings: RabbitMqBuilder) -> Self {
-        Self { settings, line: None, dial: Dial::new(), last_tag: 0, is_closed: false }
+    pub(crate) fn new(settings: RabbitMqBuilder) -> Self {
+        Self { settings, connection: None, dial: Dial::new(), last_tag: 0, is_closed: false }
     }
 
     /// The connection; a new one if there is none.
-    pub(super) async fn line(&mut self) -> Result<&mut Line> {
+    pub(crate) async fn connection(&mut self) -> Result<&mut Connection> {
         if self.is_closed {
             return Err(Error::new(ErrorKind::Invalid, "this source was closed: open another"));
         }
-        let line = match self.line.take() {
-            Some(line) => line,
-            None => self.dial.finish(|| Line::open(self.settings.clone(), self.last_tag)).await?,
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.dial.finish(|| Connection::open(self.settings.clone(), self.last_tag)).await?,
         };
-        Ok(self.line.insert(line))
+        Ok(self.connection.insert(connection))
     }
 
     async fn deliveries(&mut self, most: usize) -> Result<Vec<Delivery>> {
-        let found = match self.line().await?.next(most).await {
+        let found = match self.connection().await?.next(most).await {
             Ok(found) => found,
             Err(error) => {
-                self.line = None;
+                self.connection = None;
                 return Err(error);
             }
         };
-        let Some(line) = &self.line else { return Ok(Vec::new()) };
+        let Some(connection) = &self.connection else { return Ok(Vec::new()) };
         let mut deliveries = Vec::with_capacity(found.len());
         for message in found {
-            line.settler.delivered(message.delivery_tag);
-            let tag = line.base.saturating_add(message.delivery_tag);
+            connection.settler.delivered(message.delivery_tag);
+            let tag = connection.base.saturating_add(message.delivery_tag);
             deliveries.push(Delivery { event: message::event(&self.settings.name, message), tag: Tag(tag) });
             self.last_tag = self.last_tag.max(tag);
         }
@@ -72,7 +72,7 @@ impl RabbitMqSource {
     }
 }
 
-/// The broker's numbers of those tags that are of this line.
+/// The broker's numbers of those tags that are of this connection.
 fn numbers(base: u64, tags: &[Tag]) -> impl Iterator<Item = u64> {
     tags.iter().filter_map(move |tag| tag.0.checked_sub(base).filter(|number| *number > 0))
 }
@@ -93,11 +93,11 @@ impl Source for RabbitMqSource {
 
     fn acknowledge<'a>(&'a mut self, tags: &'a [Tag]) -> Pending<'a, ()> {
         Box::pin(async move {
-            // What a line that is gone delivered will be delivered again.
-            let Some(line) = &self.line else { return Ok(()) };
-            let sent = line.settler.acknowledge(numbers(line.base, tags)).await;
+            // What a connection that is gone delivered will be delivered again.
+            let Some(connection) = &self.connection else { return Ok(()) };
+            let sent = connection.settler.acknowledge(numbers(connection.base, tags)).await;
             sent.map_err(|_| {
-                self.line = None;
+                self.connection = None;
                 let words = "RabbitMQ may not have heard that some events were acknowledged; they may be delivered again";
                 Error::new(ErrorKind::Unknown, words)
             })
@@ -105,8 +105,8 @@ impl Source for RabbitMqSource {
     }
 
     fn give_back<'a>(&'a mut self, tags: &'a [Tag], after: Duration) -> Pending<'a, ()> {
-        if let Some(line) = &mut self.line {
-            line.settler.give_back(numbers(line.base, tags), after);
+        if let Some(connection) = &mut self.connection {
+            connection.settler.give_back(numbers(connection.base, tags), after);
         }
         Box::pin(std::future::ready(Ok(())))
     }
@@ -122,9 +122,9 @@ impl Source for RabbitMqSource {
 
     fn lag(&mut self) -> Pending<'_, Option<u64>> {
         Box::pin(async move {
-            let waiting = self.line().await?.waiting().await;
+            let waiting = self.connection().await?.waiting().await;
             if waiting.is_err() {
-                self.line = None;
+                self.connection = None;
             }
             waiting.map(Some)
         })
@@ -133,8 +133,8 @@ impl Source for RabbitMqSource {
     fn close(&mut self) -> Pending<'_, ()> {
         Box::pin(async move {
             self.is_closed = true;
-            match self.line.take() {
-                Some(line) => line.close().await,
+            match self.connection.take() {
+                Some(connection) => connection.close().await,
                 None => Ok(()),
             }
         })

@@ -1,101 +1,20 @@
-//! RabbitMQ as a source.
+//! What the source keeps.
 
 use std::time::Duration;
 
-use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
+use lapin::BasicProperties;
+use lapin::options::QueueDeclareOptions;
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
 use semel::ErrorKind;
-use semel_stream::source::rabbitmq::Queue as Kind;
-use semel_stream::source::{RabbitMqSource, Reads, Source};
+use semel_rabbitmq::{Queue as Kind, RabbitMqSource};
+use semel_stream::source::{Reads, Source};
 use semel_stream::{EventKey, KeyFault};
-use test_services::{RabbitMq, rabbitmq_url};
+use test_services::rabbitmq_url;
 use test_streams::consuming;
-use test_streams::promises::{self, Broker, KEY_HEADER, id, ids, momentary, tags, take};
+use test_streams::promises::{self, Broker, id, ids, momentary, tags, take};
 use test_streams::way::Way;
 
-/// What survives a restart is kept on disk.
-const PERSISTENT: u8 = 2;
-
-/// A queue of a test's own.
-pub(crate) struct Queue {
-    url: String,
-    name: String,
-    kind: Kind,
-}
-
-impl Queue {
-    /// One that survives a restart of the broker.
-    pub(crate) async fn durable() -> Self {
-        Self::new(Kind::Durable).await
-    }
-
-    async fn new(kind: Kind) -> Self {
-        Self::at(&rabbitmq_url().unwrap(), kind).await
-    }
-
-    async fn at(url: &str, kind: Kind) -> Self {
-        let queue = Self { url: url.to_owned(), name: format!("q{:016x}", rand::random::<u64>()), kind };
-        queue.source().open().await.unwrap();
-        queue
-    }
-
-    fn source(&self) -> semel_stream::source::rabbitmq::RabbitMqBuilder {
-        RabbitMqSource::connect(&self.url, &self.name).queue(self.kind)
-    }
-
-    async fn channel(&self) -> lapin::Result<Channel> {
-        let connection = Connection::connect(&self.url, ConnectionProperties::default()).await?;
-        let channel = connection.create_channel().await?;
-        channel.confirm_select(ConfirmSelectOptions::default()).await?;
-        Ok(channel)
-    }
-
-    async fn publish_with(&self, channel: &Channel, properties: BasicProperties) {
-        let properties = properties.with_delivery_mode(PERSISTENT);
-        let options = BasicPublishOptions::default();
-        let sent =
-            channel.basic_publish("".into(), self.name.as_str().into(), options, b"{}", properties).await;
-        assert!(matches!(sent.unwrap().await.unwrap(), Confirmation::Ack(_)));
-    }
-}
-
-fn with_id(id: &str) -> BasicProperties {
-    let mut headers = FieldTable::default();
-    headers.insert(KEY_HEADER.into(), AMQPValue::LongString(id.into()));
-    BasicProperties::default().with_message_id(id.into()).with_headers(headers)
-}
-
-impl Broker for Queue {
-    async fn publish_all(&self, ids: &[String]) {
-        let channel = self.channel().await.unwrap();
-        for id in ids {
-            self.publish_with(&channel, with_id(id)).await;
-        }
-    }
-
-    async fn publish_twins(&self, ids: &[String]) {
-        self.publish_all(ids).await;
-    }
-
-    async fn left(&self) -> Option<u64> {
-        let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
-        let channel = self.channel().await.ok()?;
-        let queue =
-            channel.queue_declare(self.name.as_str().into(), passive, FieldTable::default()).await.ok()?;
-        Some(queue.message_count().into())
-    }
-
-    fn reader(&self, port: u16) -> Box<dyn Source> {
-        let url = format!("amqp://guest:guest@127.0.0.1:{port}/%2f");
-        Box::new(RabbitMqSource::connect(&url, &self.name).build())
-    }
-
-    fn port(&self) -> u16 {
-        let (_, host_and_path) = self.url.rsplit_once(':').unwrap();
-        host_and_path.split('/').next().unwrap().parse().unwrap()
-    }
-}
+use super::broker::{Killable, Queue, with_id};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_of_rabbitmq_has_its_id_headers_and_routing_key() {
@@ -149,54 +68,6 @@ async fn rabbitmq_brings_back_what_was_given_back_after_its_delay() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fetch_from_rabbitmq_that_is_dropped_loses_nothing() {
     promises::a_fetch_that_is_dropped_loses_nothing(&Queue::new(Kind::Durable).await).await;
-}
-
-pub(crate) struct Killable {
-    pub(crate) server: RabbitMq,
-    queue: Queue,
-}
-
-impl Killable {
-    pub(crate) async fn start() -> Self {
-        let mut server = RabbitMq::start().unwrap();
-        let queue = Queue::at(&server.url(), Kind::Durable).await;
-        // For a moment a new queue is only in the broker's memory, whatever it confirms meanwhile: a kill would lose it.
-        tokio::task::block_in_place(|| {
-            server.stop().unwrap();
-            server.resume().unwrap();
-        });
-        Self { server, queue }
-    }
-
-    /// Dead at once, and back on its port some time later.
-    fn crash(&mut self) {
-        tokio::task::block_in_place(|| {
-            self.server.kill().unwrap();
-            self.server.resume().unwrap();
-        });
-    }
-}
-
-impl Broker for Killable {
-    async fn publish_all(&self, ids: &[String]) {
-        self.queue.publish_all(ids).await;
-    }
-
-    async fn publish_twins(&self, ids: &[String]) {
-        self.queue.publish_twins(ids).await;
-    }
-
-    async fn left(&self) -> Option<u64> {
-        self.queue.left().await
-    }
-
-    fn reader(&self, port: u16) -> Box<dyn Source> {
-        self.queue.reader(port)
-    }
-
-    fn port(&self) -> u16 {
-        self.server.port()
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
