@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use semel::{Outcome, Semel};
 use semel_file::FileStore;
-use semel_stream::source::RedisStreamSource;
+use semel_redis_streams::RedisStreamSource;
 use semel_stream::{Consumer, EventKey, Failure, OnMissingKey, Pipeline};
 use serde::Deserialize;
 

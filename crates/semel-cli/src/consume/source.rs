@@ -3,9 +3,10 @@
 use anyhow::{Context, Result, anyhow};
 use semel_nats::NatsSource;
 use semel_rabbitmq::RabbitMqSource;
+use semel_redis_streams::RedisStreamSource;
 #[cfg(feature = "kafka")]
 use semel_stream::source::KafkaSource;
-use semel_stream::source::{LinesSource, RedisStreamSource, Source};
+use semel_stream::source::{LinesSource, Source};
 
 use super::address::{FileEnd, SourceAddress, SourceKind};
 

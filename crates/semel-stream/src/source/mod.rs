@@ -9,13 +9,9 @@ mod contract;
 mod file;
 #[cfg(feature = "kafka")]
 mod kafka;
-#[cfg(feature = "redis")]
-mod redis;
 pub mod spi;
 
 pub use contract::{Delivery, Fetched, Pending, Reads, Source, Tag};
 pub use file::{LINE_BYTES_MAX_DEFAULT, LinesSource};
 #[cfg(feature = "kafka")]
 pub use kafka::{KafkaBuilder, KafkaSource};
-#[cfg(feature = "redis")]
-pub use redis::{RedisStreamBuilder, RedisStreamSource};

@@ -4,7 +4,3 @@
 mod kafka;
 #[cfg(feature = "kafka")]
 mod kafka_once;
-#[cfg(feature = "redis")]
-mod redis;
-#[cfg(feature = "redis")]
-mod redis_once;

@@ -1,46 +1,32 @@
-//! Which stream, in which group, as whom.
+//! The settings of a source.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client};
+use redis::Client;
 use rustls::crypto::{CryptoProvider, ring};
 use semel::{Error, ErrorKind, Result};
+use semel_stream::source::Pending;
 
-use super::commands::Told;
-use super::error::Trouble;
-use super::source::RedisStreamSource;
+use crate::source::RedisStreamSource;
 
 /// How long an entry may lie with another reader before it is taken from it.
 const CLAIM_IDLE: Duration = Duration::from_mins(1);
 /// How long a reply may take before it counts as lost.
 const REPLY_WITHIN: Duration = Duration::from_secs(5);
 
-/// All that is known about what to read, and where.
+/// What to read, and where.
 #[derive(Debug)]
-pub(super) struct Config {
-    client: Client,
-    pub(super) stream: Arc<str>,
-    pub(super) group: Box<str>,
-    pub(super) consumer: Box<str>,
-    pub(super) claim_idle: Duration,
-    pub(super) reply_within: Duration,
+pub(crate) struct Config {
+    pub(crate) client: Client,
+    pub(crate) stream: Arc<str>,
+    pub(crate) group: Box<str>,
+    pub(crate) consumer: Box<str>,
+    pub(crate) claim_idle: Duration,
+    pub(crate) reply_within: Duration,
 }
 
-impl Config {
-    /// A connection.
-    pub(super) async fn connect(&self) -> Told<MultiplexedConnection> {
-        // How long an answer may take is decided question by question: some wait for news.
-        let settings = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(self.reply_within))
-            .set_response_timeout(None);
-        let connection = self.client.get_multiplexed_async_connection_with_config(&settings);
-        connection.await.map_err(|error| Trouble::unreached(&error))
-    }
-}
-
-/// How a stream of Redis is to be read: [`RedisStreamSource::builder`] starts one.
+/// Builder for [`RedisStreamSource`]: [`RedisStreamSource::builder`] starts one.
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct RedisStreamBuilder {
@@ -48,7 +34,7 @@ pub struct RedisStreamBuilder {
 }
 
 impl RedisStreamBuilder {
-    pub(super) fn new(url: &str, stream: &str, group: &str, consumer: &str) -> Self {
+    pub(crate) fn new(url: &str, stream: &str, group: &str, consumer: &str) -> Self {
         Self { config: parse(url, stream, group, consumer) }
     }
 
@@ -59,28 +45,32 @@ impl RedisStreamBuilder {
         self
     }
 
-    /// How long an entry may lie with another reader before it is taken from it; a minute if nobody says. Longer than the
+    /// How long an entry may lie with another reader before it is taken from it; a minute by default. Longer than the
     /// slowest handler takes, or readers ask for each other's entries in vain.
     pub fn claim_idle(self, idle: Duration) -> Self {
         self.with(|config| config.claim_idle = idle)
     }
 
-    /// How long a reply may take before it counts as lost.
+    /// How long a reply may take before it counts as lost; 5 s by default.
     pub fn reply_within(self, span: Duration) -> Self {
         self.with(|config| config.reply_within = span)
     }
 
     /// Connects, and makes the group if it is not there: it begins with the first entry of the stream.
-    pub async fn connect(self) -> Result<RedisStreamSource> {
-        let config = self.config?;
-        if config.reply_within.is_zero() {
-            return Err(Error::new(
-                ErrorKind::Invalid,
-                "nothing answers within no time: allow some milliseconds",
-            ));
-        }
-        RedisStreamSource::open(config).await
+    pub fn connect(self) -> Pending<'static, RedisStreamSource> {
+        Box::pin(connected(self.config))
     }
+}
+
+async fn connected(config: Result<Config>) -> Result<RedisStreamSource> {
+    let config = config?;
+    if config.reply_within.is_zero() {
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            "nothing answers within no time: allow some milliseconds",
+        ));
+    }
+    RedisStreamSource::open(config).await
 }
 
 fn parse(url: &str, stream: &str, group: &str, consumer: &str) -> Result<Config> {

@@ -1,6 +1,6 @@
 //! Redis Streams through the loop: one effect each.
 
-use semel_stream::source::RedisStreamSource;
+use semel_redis_streams::RedisStreamSource;
 use test_services::{AppendFsync, Redis};
 use test_streams::ask::eventually;
 use test_streams::effects::{Effects, by_number, consumer, pipeline, run, unprotected};

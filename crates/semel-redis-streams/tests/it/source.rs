@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use semel::ErrorKind;
-use semel_stream::source::{Delivery, Reads, RedisStreamSource, Source};
+use semel_redis_streams::RedisStreamSource;
+use semel_stream::source::{Delivery, Reads, Source};
 use test_services::{AppendFsync, Redis};
 use test_streams::ask::{deliveries, ids, news, payloads, silence, tags};
 

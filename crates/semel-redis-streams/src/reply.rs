@@ -1,16 +1,16 @@
-//! What the server answers, taken apart.
+//! The server's answers, parsed.
 
 use redis::Value;
 
-use super::entry::{Entry, EntryId};
+use crate::message::{Entry, EntryId};
 
 /// The parts of a list.
-pub(super) fn list(value: &Value) -> Option<&[Value]> {
+pub(crate) fn list(value: &Value) -> Option<&[Value]> {
     if let Value::Array(items) = value { Some(items) } else { None }
 }
 
 /// A text, as bytes.
-pub(super) fn bytes(value: &Value) -> Option<&[u8]> {
+pub(crate) fn bytes(value: &Value) -> Option<&[u8]> {
     if let Value::SimpleString(text) = value {
         return Some(text.as_bytes());
     }
@@ -18,7 +18,7 @@ pub(super) fn bytes(value: &Value) -> Option<&[u8]> {
 }
 
 /// A number.
-pub(super) fn number(value: &Value) -> Option<u64> {
+pub(crate) fn number(value: &Value) -> Option<u64> {
     if let Value::Int(number) = value {
         return u64::try_from(*number).ok();
     }
@@ -26,12 +26,12 @@ pub(super) fn number(value: &Value) -> Option<u64> {
 }
 
 /// The id of an entry.
-pub(super) fn id(value: &Value) -> Option<EntryId> {
+pub(crate) fn id(value: &Value) -> Option<EntryId> {
     std::str::from_utf8(bytes(value)?).ok()?.parse().ok()
 }
 
 /// Entries: `[[id, [field, value, …]], …]`.
-pub(super) fn entries(value: &Value) -> Option<Vec<Entry>> {
+pub(crate) fn entries(value: &Value) -> Option<Vec<Entry>> {
     list(value)?.iter().map(entry).collect()
 }
 
@@ -50,7 +50,7 @@ fn pairs(value: &Value) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
 }
 
 /// What stands under a name: `[name, value, …]`.
-pub(super) fn under<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+pub(crate) fn under<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     list(value)?.chunks(2).find_map(|pair| match pair {
         [key, value] if bytes(key) == Some(name.as_bytes()) => Some(value),
         _ => None,

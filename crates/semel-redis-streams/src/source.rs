@@ -7,17 +7,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use semel::Result;
 use semel::machine::offset::Position;
+use semel_stream::Event;
+use semel_stream::source::spi::Outstanding;
+use semel_stream::source::{Fetched, Pending, Reads, Source, Tag};
 
-use super::config::{Config, RedisStreamBuilder};
-use super::entry::EntryId;
-use super::error::Trouble;
-use super::reader::{Read, Reader};
-use crate::event::Event;
-use crate::source::spi::Outstanding;
-use crate::source::{Fetched, Pending, Reads, Source, Tag};
+use crate::builder::{Config, RedisStreamBuilder};
+use crate::connection::Connection;
+use crate::error::Failure;
+use crate::message::EntryId;
+use crate::reader::{Read, Reader};
 
 /// A reading that is on its way, and hands the reader back.
 type Reading = Pin<Box<dyn Future<Output = (Reader, Result<Read>)> + Send>>;
@@ -44,13 +44,13 @@ pub struct RedisStreamSource {
     ready: VecDeque<Event>,
     outstanding: Outstanding,
     /// For all that does not wait.
-    asking: Option<MultiplexedConnection>,
+    asking: Option<Connection>,
 }
 
 impl RedisStreamSource {
     /// Reads a stream as this consumer of this group, under the default policy.
-    pub async fn connect(url: &str, stream: &str, group: &str, consumer: &str) -> Result<Self> {
-        Self::builder(url, stream, group, consumer).connect().await
+    pub fn connect(url: &str, stream: &str, group: &str, consumer: &str) -> Pending<'static, Self> {
+        Self::builder(url, stream, group, consumer).connect()
     }
 
     /// A source with choices of your own.
@@ -58,7 +58,7 @@ impl RedisStreamSource {
         RedisStreamBuilder::new(url, stream, group, consumer)
     }
 
-    pub(super) async fn open(config: Config) -> Result<Self> {
+    pub(crate) async fn open(config: Config) -> Result<Self> {
         let config = Arc::new(config);
         let mut reader = Reader::new(Arc::clone(&config));
         reader.connect().await?;
@@ -114,10 +114,10 @@ impl RedisStreamSource {
     }
 
     /// The connection for all that does not wait. Whoever takes it puts it back if all went well.
-    async fn asking(&mut self) -> Result<MultiplexedConnection> {
+    async fn asking(&mut self) -> Result<Connection> {
         match self.asking.take() {
             Some(connection) => Ok(connection),
-            None => self.config.connect().await.map_err(Trouble::reading),
+            None => Connection::open(&self.config).await.map_err(Failure::reading),
         }
     }
 
@@ -126,9 +126,9 @@ impl RedisStreamSource {
         let ids: Vec<_> = tags.iter().filter_map(position).map(EntryId::at).collect();
         if !ids.is_empty() {
             let mut connection = self.asking().await?;
-            let asked = self.config.acknowledge(&mut connection, &ids).await;
+            let asked = connection.acknowledge(&ids).await;
             // Not settled before the server has said so: whoever asks again asks for the same.
-            asked.map_err(Trouble::writing)?;
+            asked.map_err(Failure::writing)?;
             self.asking = Some(connection);
             self.outstanding.settle(tags);
         }
@@ -166,7 +166,7 @@ impl Source for RedisStreamSource {
     fn floor(&mut self) -> Pending<'_, Vec<(Arc<str>, Position)>> {
         Box::pin(async {
             let mut connection = self.asking().await?;
-            let floor = self.config.floor(&mut connection).await.map_err(Trouble::reading)?;
+            let floor = connection.floor().await.map_err(Failure::reading)?;
             self.asking = Some(connection);
             Ok(floor.map(|floor| (Arc::clone(&self.config.stream), floor.position())).into_iter().collect())
         })
@@ -175,7 +175,7 @@ impl Source for RedisStreamSource {
     fn lag(&mut self) -> Pending<'_, Option<u64>> {
         Box::pin(async {
             let mut connection = self.asking().await?;
-            let lag = self.config.lag(&mut connection).await.map_err(Trouble::reading)?;
+            let lag = connection.lag().await.map_err(Failure::reading)?;
             self.asking = Some(connection);
             Ok(lag)
         })

@@ -1,47 +1,48 @@
-//! What went wrong between us and the server.
+//! What a failure means, above all whether anything happened.
 
 use redis::RedisError;
 use semel::{Error, ErrorKind};
 
-/// Something that went wrong, before anybody says what had been asked.
+/// A request that failed. What that means depends on what was asked: see [`reading`](Self::reading) and
+/// [`writing`](Self::writing).
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(crate) struct Failure {
     what: String,
-    /// The server's word for it, if it was the server who said so.
+    /// The server's error code, if it was the server that refused.
     code: Option<String>,
-    /// Whether the question left us, so that it may have been heard.
+    /// Whether the request was sent, so that the server may have acted on it.
     sent: bool,
 }
 
-impl Trouble {
-    /// Nobody was reached.
-    pub(super) fn unreached(error: &RedisError) -> Self {
+impl Failure {
+    /// There is no connection.
+    pub(crate) fn unreached(error: &RedisError) -> Self {
         Self { what: format!("cannot connect to Redis: {error}"), code: None, sent: false }
     }
 
-    /// The server said no, or nothing that was heard.
-    pub(super) fn told(error: &RedisError) -> Self {
+    /// The server refused, or its answer was lost.
+    pub(crate) fn refused(error: &RedisError) -> Self {
         let code = error.code().map(str::to_owned);
         Self { what: format!("Redis did not answer as it should: {error}"), sent: code.is_none(), code }
     }
 
     /// No answer came in time.
-    pub(super) fn late() -> Self {
+    pub(crate) fn late() -> Self {
         Self { what: "Redis did not answer in time".to_owned(), code: None, sent: true }
     }
 
-    /// The answer makes no sense.
-    pub(super) fn nonsense(what: &str) -> Self {
+    /// The answer could not be parsed.
+    pub(crate) fn nonsense(what: &str) -> Self {
         Self { what: format!("Redis answered otherwise than it should: {what}"), code: None, sent: true }
     }
 
-    /// The server's word for it.
-    pub(super) fn code(&self) -> Option<&str> {
+    /// The server's error code.
+    pub(crate) fn code(&self) -> Option<&str> {
         self.code.as_deref()
     }
 
-    /// After a question that changes nothing that cannot be asked for again.
-    pub(super) fn reading(self) -> Error {
+    /// The error of a request that can be repeated.
+    pub(crate) fn reading(self) -> Error {
         match self.code() {
             Some("WRONGTYPE") => Error::new(
                 ErrorKind::Invalid,
@@ -51,8 +52,8 @@ impl Trouble {
         }
     }
 
-    /// After a question that changes something.
-    pub(super) fn writing(self) -> Error {
+    /// The error of a request that changes something.
+    pub(crate) fn writing(self) -> Error {
         if self.sent {
             let message = format!("{}; what was asked may or may not have happened: ask again", self.what);
             return Error::new(ErrorKind::Unknown, message);

@@ -7,34 +7,33 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use semel::machine::offset::Position;
+use semel_stream::{Event, Header};
 use serde_json::{Map, Value};
-
-use crate::event::{Event, Header};
 
 /// The fields that hold a payload, the first of them that is there.
 const PAYLOAD_FIELDS: [&[u8]; 2] = [b"payload", b"data"];
 
 /// Where an entry stands in its stream: milliseconds, and a number among those of the same millisecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct EntryId {
+pub(crate) struct EntryId {
     ms: u64,
     number: u64,
 }
 
 impl EntryId {
     /// As a number that grows.
-    pub(super) fn position(self) -> Position {
+    pub(crate) fn position(self) -> Position {
         Position::new((u128::from(self.ms) << 64) | u128::from(self.number))
     }
 
     /// The id at a position.
     #[expect(clippy::cast_possible_truncation, reason = "the upper and the lower half")]
-    pub(super) fn at(position: Position) -> Self {
+    pub(crate) fn at(position: Position) -> Self {
         Self { ms: (position.get() >> 64) as u64, number: position.get() as u64 }
     }
 
     /// Whether this is where streams begin.
-    pub(super) fn is_start(self) -> bool {
+    pub(crate) fn is_start(self) -> bool {
         self == Self::default()
     }
 }
@@ -56,17 +55,17 @@ impl FromStr for EntryId {
 
 /// One entry, as the server hands it over.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) id: EntryId,
+pub(crate) struct Entry {
+    pub(crate) id: EntryId,
     /// `None` if it was deleted before it was read.
-    pub(super) fields: Option<Vec<(Vec<u8>, Vec<u8>)>>,
+    pub(crate) fields: Option<Vec<(Vec<u8>, Vec<u8>)>>,
     /// How often it was delivered, where that is known.
-    pub(super) deliveries: Option<u64>,
+    pub(crate) deliveries: Option<u64>,
 }
 
 impl Entry {
     /// The event; `None` if the entry was deleted.
-    pub(super) fn event(self, stream: &Arc<str>) -> Option<Event> {
+    pub(crate) fn event(self, stream: &Arc<str>) -> Option<Event> {
         let mut fields = self.fields?;
         let holds_payload = |wanted: &[u8]| fields.iter().position(|(name, _)| name == wanted);
         let payload = match PAYLOAD_FIELDS.into_iter().find_map(holds_payload) {
