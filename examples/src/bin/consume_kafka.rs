@@ -6,7 +6,7 @@
 
 use semel::{Outcome, Semel};
 use semel_file::FileStore;
-use semel_stream::source::KafkaSource;
+use semel_kafka::KafkaSource;
 use semel_stream::{Checkpoint, Consumer, EventKey, Failure, OnMissingKey, Order as InOrder, Pipeline};
 use serde::Deserialize;
 

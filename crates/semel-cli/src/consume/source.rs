@@ -1,11 +1,11 @@
 //! A source that is there, or what to do about it.
 
 use anyhow::{Context, Result, anyhow};
+#[cfg(feature = "kafka")]
+use semel_kafka::KafkaSource;
 use semel_nats::NatsSource;
 use semel_rabbitmq::RabbitMqSource;
 use semel_redis_streams::RedisStreamSource;
-#[cfg(feature = "kafka")]
-use semel_stream::source::KafkaSource;
 use semel_stream::source::{LinesSource, Source};
 
 use super::address::{FileEnd, SourceAddress, SourceKind};

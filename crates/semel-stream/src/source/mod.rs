@@ -7,11 +7,7 @@
 
 mod contract;
 mod file;
-#[cfg(feature = "kafka")]
-mod kafka;
 pub mod spi;
 
 pub use contract::{Delivery, Fetched, Pending, Reads, Source, Tag};
 pub use file::{LINE_BYTES_MAX_DEFAULT, LinesSource};
-#[cfg(feature = "kafka")]
-pub use kafka::{KafkaBuilder, KafkaSource};

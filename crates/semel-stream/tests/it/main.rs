@@ -6,7 +6,6 @@
     reason = "what overflows, or is told what no test foresees, fails a test, as it should"
 )]
 
-mod brokers;
 mod consumer;
 mod file;
 mod file_once;

@@ -1,4 +1,4 @@
-//! Which topics, in which group.
+//! The settings of a source.
 
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
@@ -6,13 +6,13 @@ use rdkafka::consumer::{Consumer, StreamConsumer};
 use semel::{Error, ErrorKind, Result};
 use tokio::sync::mpsc;
 
-use super::rebalance::Rebalances;
-use super::source::KafkaSource;
+use crate::rebalance::Rebalances;
+use crate::source::KafkaSource;
 
 /// Settings that are not for others to choose.
 const OWN: [&str; 4] = ["bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store", "group.id"];
 
-/// How topics of Kafka are to be read: [`KafkaSource::builder`] starts one.
+/// Builder for [`KafkaSource`]: [`KafkaSource::builder`] starts one.
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct KafkaBuilder {
@@ -22,7 +22,7 @@ pub struct KafkaBuilder {
 }
 
 impl KafkaBuilder {
-    pub(super) fn new(brokers: &str, topics: &[&str], group: &str) -> Self {
+    pub(crate) fn new(brokers: &str, topics: &[&str], group: &str) -> Self {
         let mut config = ClientConfig::new();
         config.set_log_level(RDKafkaLogLevel::Info);
         config.set("bootstrap.servers", brokers).set("group.id", group);

@@ -6,11 +6,10 @@ use bytes::Bytes;
 use rdkafka::Message;
 use rdkafka::message::{BorrowedMessage, Headers};
 use semel::machine::offset::Position;
-
-use crate::event::{Event, Header};
+use semel_stream::{Event, Header};
 
 /// The event of a record in this stream. A record without a value has an empty payload.
-pub(super) fn event(stream: &Arc<str>, record: &BorrowedMessage<'_>) -> Event {
+pub(crate) fn event(stream: &Arc<str>, record: &BorrowedMessage<'_>) -> Event {
     let offset = record.offset();
     let headers = record.headers().into_iter().flat_map(Headers::iter).map(|header| Header {
         name: header.key.into(),

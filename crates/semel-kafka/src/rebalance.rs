@@ -9,11 +9,11 @@ use rdkafka::types::RDKafkaRespErr;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A topic, and the number of one of its partitions.
-pub(super) type Place = (Box<str>, i32);
+pub(crate) type Place = (Box<str>, i32);
 
 /// A change that the group decided.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// These are this reader's, once it has said where to start: until then librdkafka waits.
     Assigned(Vec<Place>, Extent),
     /// These are not any more.
@@ -22,7 +22,7 @@ pub(super) enum Change {
 
 /// What an assignment stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     /// All that this reader has.
     Whole,
     /// What comes to what it has.
@@ -31,12 +31,12 @@ pub(super) enum Extent {
 
 /// Hears what the group decided, and passes it on.
 #[derive(Debug)]
-pub(super) struct Rebalances {
+pub(crate) struct Rebalances {
     changes: UnboundedSender<Change>,
 }
 
 impl Rebalances {
-    pub(super) fn new(changes: UnboundedSender<Change>) -> Self {
+    pub(crate) fn new(changes: UnboundedSender<Change>) -> Self {
         Self { changes }
     }
 
@@ -47,7 +47,7 @@ impl Rebalances {
 }
 
 /// Makes these partitions this reader's, from the offsets in the list on.
-pub(super) fn assign<C: ConsumerContext>(
+pub(crate) fn assign<C: ConsumerContext>(
     consumer: &impl Consumer<C>,
     list: &TopicPartitionList,
     extent: Extent,

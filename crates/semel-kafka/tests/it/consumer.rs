@@ -1,11 +1,11 @@
-//! Kafka through the loop: one effect each. On imitated brokers, as in `kafka`.
+//! Kafka through the loop: one effect each. On imitated brokers, as in `source`.
 
 use semel::ErrorKind;
-use semel_stream::source::KafkaSource;
+use semel_kafka::KafkaSource;
 use test_streams::ask::eventually;
 use test_streams::effects::{Effects, by_number, consumer, pipeline, run, unprotected};
 
-use super::kafka::{TOPIC, cluster, produce, source};
+use super::source::{TOPIC, cluster, produce, source};
 
 #[tokio::test]
 async fn records_that_were_written_twice_have_one_effect_each_while_partitions_move() {

@@ -11,8 +11,9 @@ use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
 use rdkafka::{Offset, TopicPartitionList};
 use semel::ErrorKind;
+use semel_kafka::KafkaSource;
 use semel_stream::Position;
-use semel_stream::source::{Delivery, Fetched, KafkaSource, Reads, Source};
+use semel_stream::source::{Delivery, Fetched, Reads, Source};
 use test_streams::ask::{assigned, deliveries, ids, news, payloads, silence, tags};
 
 pub(crate) const TOPIC: &str = "orders";

@@ -1,10 +1,10 @@
-//! What went wrong between us and the brokers.
+//! What a failure of librdkafka means.
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use semel::{Error, ErrorKind};
 
 /// An error of librdkafka as ours. It connects again by itself, for as long as it takes.
-pub(super) fn trouble(error: KafkaError) -> Error {
+pub(crate) fn failure(error: KafkaError) -> Error {
     let (kind, message) = match error.rdkafka_error_code() {
         Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => (
             ErrorKind::Invalid,

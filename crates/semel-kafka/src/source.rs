@@ -10,16 +10,16 @@ use rdkafka::message::BorrowedMessage;
 use rdkafka::{Message, Offset, TopicPartitionList};
 use semel::machine::offset::Position;
 use semel::{Error, ErrorKind, Result};
+use semel_stream::source::spi::Outstanding;
+use semel_stream::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use super::config::KafkaBuilder;
-use super::error::trouble;
-use super::partition::{Partitions, behind};
-use super::rebalance::{self, Change, Extent, Place, Rebalances};
-use super::record;
-use crate::source::spi::Outstanding;
-use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
+use crate::builder::KafkaBuilder;
+use crate::error::failure;
+use crate::message;
+use crate::partition::{Partitions, behind};
+use crate::rebalance::{self, Change, Extent, Place, Rebalances};
 
 /// How often the group is told how far we are.
 const BETWEEN_COMMITS: Duration = Duration::from_secs(1);
@@ -62,7 +62,7 @@ impl KafkaSource {
         KafkaBuilder::new(brokers, topics, group)
     }
 
-    pub(super) fn new(consumer: StreamConsumer<Rebalances>, changes: UnboundedReceiver<Change>) -> Self {
+    pub(crate) fn new(consumer: StreamConsumer<Rebalances>, changes: UnboundedReceiver<Change>) -> Self {
         Self {
             consumer: Some(Arc::new(consumer)),
             changes,
@@ -125,7 +125,7 @@ impl KafkaSource {
         deliveries: &mut Vec<Delivery>,
     ) -> Result<()> {
         let record = record.map_err(|error| {
-            let error = trouble(error);
+            let error = failure(error);
             if error.kind() == ErrorKind::Invalid {
                 self.fault = Some((error.kind(), error.to_string()));
             }
@@ -136,7 +136,7 @@ impl KafkaSource {
         };
         if partition.next.is_some() {
             partition.next = Some(Offset::Offset(record.offset().saturating_add(1)));
-            deliveries.push(self.outstanding.hand_out(record::event(&partition.stream, &record)));
+            deliveries.push(self.outstanding.hand_out(message::event(&partition.stream, &record)));
         }
         Ok(())
     }
@@ -175,9 +175,9 @@ impl KafkaSource {
         for (topic, number) in places {
             let next = self.partitions.get_mut(topic, *number).and_then(|partition| partition.next);
             let Some(next) = next else { return Ok(()) };
-            list.add_partition_offset(topic, *number, next).map_err(trouble)?;
+            list.add_partition_offset(topic, *number, next).map_err(failure)?;
         }
-        rebalance::assign(&**consumer, &list, *extent).map_err(trouble)?;
+        rebalance::assign(&**consumer, &list, *extent).map_err(failure)?;
         self.waiting = None;
         Ok(())
     }
@@ -211,7 +211,7 @@ impl KafkaSource {
             rdkafka::error::KafkaResult::Ok(lag)
         });
         match counted.await {
-            Ok(lag) => lag.map(Some).map_err(trouble),
+            Ok(lag) => lag.map(Some).map_err(failure),
             Err(_) => Ok(None),
         }
     }

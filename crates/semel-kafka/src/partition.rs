@@ -6,29 +6,29 @@ use std::sync::Arc;
 use rdkafka::{Offset, TopicPartitionList};
 use semel::machine::offset::Position;
 use semel::{Error, ErrorKind, Result};
+use semel_stream::Event;
 
-use super::rebalance::Place;
-use crate::event::Event;
+use crate::rebalance::Place;
 
 /// One partition that is this reader's.
 #[derive(Debug)]
-pub(super) struct Partition {
-    pub(super) stream: Arc<str>,
+pub(crate) struct Partition {
+    pub(crate) stream: Arc<str>,
     /// What is delivered next; `None` before somebody has said where to start.
-    pub(super) next: Option<Offset>,
+    pub(crate) next: Option<Offset>,
     /// What the group's offset was set to last.
     told: Option<i64>,
 }
 
 /// The partitions that are this reader's.
 #[derive(Debug, Default)]
-pub(super) struct Partitions {
+pub(crate) struct Partitions {
     topics: HashMap<Box<str>, HashMap<i32, Partition>>,
 }
 
 impl Partitions {
     /// This one is ours; answers what its stream is called.
-    pub(super) fn add(&mut self, (topic, number): &Place) -> Arc<str> {
+    pub(crate) fn add(&mut self, (topic, number): &Place) -> Arc<str> {
         let stream: Arc<str> = format!("{topic}/{number}").into();
         let partition = Partition { stream: Arc::clone(&stream), next: None, told: None };
         self.topics.entry(topic.clone()).or_default().insert(*number, partition);
@@ -36,23 +36,23 @@ impl Partitions {
     }
 
     /// This one is not ours any more; answers what its stream was called.
-    pub(super) fn remove(&mut self, (topic, number): &Place) -> Option<Arc<str>> {
+    pub(crate) fn remove(&mut self, (topic, number): &Place) -> Option<Arc<str>> {
         Some(self.topics.get_mut(topic)?.remove(number)?.stream)
     }
 
     /// Where a record belongs; `None` if its partition is not ours.
-    pub(super) fn get_mut(&mut self, topic: &str, number: i32) -> Option<&mut Partition> {
+    pub(crate) fn get_mut(&mut self, topic: &str, number: i32) -> Option<&mut Partition> {
         self.topics.get_mut(topic)?.get_mut(&number)
     }
 
     /// The partition of a stream.
-    pub(super) fn of_stream(&mut self, stream: &str) -> Option<&mut Partition> {
+    pub(crate) fn of_stream(&mut self, stream: &str) -> Option<&mut Partition> {
         let (topic, number) = stream.rsplit_once('/')?;
         self.get_mut(topic, number.parse().ok()?)
     }
 
     /// All of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, i32, &Partition)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, i32, &Partition)> {
         self.topics.iter().flat_map(|(topic, numbers)| {
             numbers.iter().map(move |(number, partition)| (&**topic, *number, partition))
         })
@@ -60,7 +60,7 @@ impl Partitions {
 
     /// What the group's offsets should be, where they have changed: behind everything that was delivered before the first
     /// event that is still in somebody's hands.
-    pub(super) fn frontier<'a>(
+    pub(crate) fn frontier<'a>(
         &mut self,
         in_hand: impl Iterator<Item = &'a Event>,
     ) -> Option<TopicPartitionList> {
@@ -91,7 +91,7 @@ impl Partitions {
 }
 
 /// What is read first, behind a position.
-pub(super) fn behind(after: Option<Position>) -> Result<Offset> {
+pub(crate) fn behind(after: Option<Position>) -> Result<Offset> {
     let Some(after) = after else { return Ok(Offset::Beginning) };
     let next = i64::try_from(after.get()).ok().and_then(|after| after.checked_add(1));
     next.map(Offset::Offset).ok_or_else(|| {
