@@ -1,7 +1,7 @@
 //! Orders from a topic of Kafka, whose partitions move between readers: each is charged once. Ctrl-C ends it in order.
 //!
 //! ```text
-//! cargo run --features kafka --bin consume_kafka -- 127.0.0.1:9092 orders
+//! cargo run -p semel-examples --features kafka --bin consume_kafka -- 127.0.0.1:9092 orders
 //! ```
 
 use semel::{Outcome, Semel};

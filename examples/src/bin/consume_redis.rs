@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! redis-cli XADD orders '*' payload '{"id":"o-1","cents":100}'
-//! cargo run --bin consume_redis -- redis://127.0.0.1:6379
+//! cargo run -p semel-examples --features redis-streams --bin consume_redis -- redis://127.0.0.1:6379
 //! ```
 
 use std::time::Duration;
