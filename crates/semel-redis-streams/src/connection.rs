@@ -42,7 +42,7 @@ impl Connection {
         let mut make = cmd("XGROUP");
         make.arg("CREATE").arg(&*self.config.stream).arg(&*self.config.group).arg("0").arg("MKSTREAM");
         match self.ask(&make, Duration::ZERO).await {
-            Err(trouble) if trouble.code() == Some("BUSYGROUP") => Ok(()),
+            Err(failure) if failure.code() == Some("BUSYGROUP") => Ok(()),
             answer => answer.map(|_| ()),
         }
     }

@@ -5,10 +5,13 @@
 //! and only then moves the *offset* of the stream. A crash between the two is harmless: the event is read again and its
 //! receipt found.
 //!
+//! # Layout
+//!
 //! - `pipeline`: receipts and offsets on any store, in batches; `receipt`, `offset`: what is kept.
 //! - `statistics`: what a pipeline has done, page by page and in numbers.
 //! - `event`: what a source hands over; `key`: what makes two events the same one.
-//! - `source`: where events come from, one file a broker.
+//! - [`source`]: where events come from: the contract of a source, files, and what authors of sources need. Brokers are
+//!   crates of their own: `semel-nats`, `semel-rabbitmq`, `semel-kafka`, `semel-redis-streams`.
 //! - `consumer`: the loop over a source; `dead_letter`: what becomes of events that cannot be processed.
 //!
 //! Effects that commit together with receipt and offset: `semel_postgres::InTransaction`.
