@@ -32,10 +32,13 @@
 //! - `schema`: the tables, and their versions; `error`: what a failure means, above all whether anything happened.
 //! - `transaction`: asks inside the application's own transaction; `sqlx`: inside one of sqlx; `wake`: waking across
 //!   processes.
+//! - `in_transaction` (feature `stream`): events of a stream, each processed in a transaction.
 
 mod check;
 mod config;
 mod error;
+#[cfg(feature = "stream")]
+mod in_transaction;
 mod lane;
 mod round;
 mod row;
@@ -52,6 +55,8 @@ mod value;
 mod wake;
 
 pub use config::{Config, Durability};
+#[cfg(feature = "stream")]
+pub use in_transaction::{Connecting, InTransaction, InTransactionHandled};
 pub use schema::{Migrated, ensure_schema, migrate};
 pub use store::PostgresStore;
 pub use transaction::{CompleteIn, MoveOffsetIn, RecordOnceIn, Transaction};

@@ -5,12 +5,16 @@
 //! and only then moves the *offset* of the stream. A crash between the two is harmless: the event is read again and its
 //! receipt found.
 //!
+//! # Layout
+//!
 //! - `pipeline`: receipts and offsets on any store, in batches; `receipt`, `offset`: what is kept.
 //! - `statistics`: what a pipeline has done, page by page and in numbers.
 //! - `event`: what a source hands over; `key`: what makes two events the same one.
-//! - `source`: where events come from, one file a broker.
+//! - [`source`]: where events come from: the contract of a source, files, and what authors of sources need. Brokers are
+//!   crates of their own: `semel-nats`, `semel-rabbitmq`, `semel-kafka`, `semel-redis-streams`.
 //! - `consumer`: the loop over a source; `dead_letter`: what becomes of events that cannot be processed.
-//! - `postgres`: effects that commit together with receipt and offset.
+//!
+//! Effects that commit together with receipt and offset: `semel_postgres::InTransaction`.
 
 mod consumer;
 mod dead_letter;
@@ -19,8 +23,6 @@ mod failure;
 mod key;
 mod offset;
 mod pipeline;
-#[cfg(feature = "postgres")]
-mod postgres;
 mod process;
 mod receipt;
 pub mod source;
@@ -36,9 +38,7 @@ pub use failure::{Failure, Handled};
 pub use key::{EventKey, KeyFault, KeyFunction, OnMissingKey};
 pub use offset::{Commit, Reader, StreamOffset};
 pub use pipeline::{Pipeline, PipelineBuilder, RECEIPT_RETENTION_DEFAULT};
-#[cfg(feature = "postgres")]
-pub use postgres::{Connecting, InTransaction, InTransactionHandled};
-pub use process::{Processed, Seen};
+pub use process::{Processed, Seen, with_heartbeat};
 pub use receipt::{DEAD_LETTER_KIND, Receipt, dead_letter};
 pub use semel::machine::offset::{Offset, Position};
 pub use statistics::{EventRecord, EventState, ReceiptFilter, ReceiptPage, ReceiptsAfter, Statistics};

@@ -142,6 +142,11 @@ impl Reader {
         (&self.key, Move::Commit { epoch: Some(self.epoch()), position, last_event, lag })
     }
 
+    /// What the store's answer to [`commit_move`](Self::commit_move) means.
+    pub fn committed(&self, answer: Moved) -> Result<Commit> {
+        committed(answer, &self.key)
+    }
+
     /// Everything up to here is done.
     pub async fn commit(&self, position: Position, event: Option<&str>) -> Result<Commit> {
         self.commit_knowing(position, event, None).await
@@ -155,11 +160,11 @@ impl Reader {
         lag: Option<u64>,
     ) -> Result<Commit> {
         let (key, wanted) = self.commit_move(position, event, lag);
-        committed(self.semel.move_offset(key, wanted).await?, key)
+        self.committed(self.semel.move_offset(key, wanted).await?)
     }
 }
 
-pub(crate) fn committed(moved: Moved, key: &Key) -> Result<Commit> {
+fn committed(moved: Moved, key: &Key) -> Result<Commit> {
     match moved {
         Moved::Moved(offset) => Ok(Commit::Committed(offset)),
         Moved::Fenced(offset) => Ok(Commit::Fenced(offset)),

@@ -117,7 +117,7 @@ impl Pipeline {
             Decision::Held(_) | Decision::Mismatch(_) => return Ok(Seen::Held),
         };
         let attempt = permit.attempt();
-        match ended(&permit, handler(event, permit.clone())).await {
+        match with_heartbeat(&permit, handler(event, permit.clone())).await {
             Ok(outcome) => {
                 permit.complete(outcome).await?;
                 Ok(Seen::Ran { attempt })
@@ -130,8 +130,8 @@ impl Pipeline {
     }
 }
 
-/// What the handler says, with the lease renewed for as long as it takes.
-pub(crate) async fn ended<T>(permit: &Permit, work: impl Future<Output = T>) -> T {
+/// Awaits `work`, and renews the lease of its permit for as long as it takes.
+pub async fn with_heartbeat<T>(permit: &Permit, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     // Work that is done at once needs no heartbeat.
     let first = std::future::poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;

@@ -1,12 +1,12 @@
 //! Orders from a topic of Kafka, whose partitions move between readers: each is charged once. Ctrl-C ends it in order.
 //!
 //! ```text
-//! cargo run --features kafka --bin consume_kafka -- 127.0.0.1:9092 orders
+//! cargo run -p semel-examples --features kafka --bin consume_kafka -- 127.0.0.1:9092 orders
 //! ```
 
 use semel::{Outcome, Semel};
 use semel_file::FileStore;
-use semel_stream::source::KafkaSource;
+use semel_kafka::KafkaSource;
 use semel_stream::{Checkpoint, Consumer, EventKey, Failure, OnMissingKey, Order as InOrder, Pipeline};
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! Events of NATS JetStream, each processed once, however often it is published or delivered.
 //!
 //! ```text
-//! cargo run -p semel-examples --bin consume_nats -- nats://127.0.0.1:4222 ORDERS
+//! cargo run -p semel-examples --features nats --bin consume_nats -- nats://127.0.0.1:4222 ORDERS
 //! nats pub orders.new '{"order": 7, "cents": 4200}' -H Nats-Msg-Id:order-7        charged
 //! (the same again, later than the stream's own window for duplicates)             seen before
 //! ```
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use semel::{Outcome, Permit, Semel};
 use semel_file::FileStore;
-use semel_stream::source::NatsSource;
+use semel_nats::NatsSource;
 use semel_stream::{Consumer, Event, Failure, Handled, Pipeline, Step, Watch};
 use serde::Deserialize;
 

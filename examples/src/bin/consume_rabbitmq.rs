@@ -1,7 +1,7 @@
 //! Messages of a RabbitMQ queue, each processed once, however often it is published or delivered.
 //!
 //! ```text
-//! cargo run -p semel-examples --bin consume_rabbitmq -- amqp://guest:guest@127.0.0.1:5672/%2f orders
+//! cargo run -p semel-examples --features rabbitmq --bin consume_rabbitmq -- amqp://guest:guest@127.0.0.1:5672/%2f orders
 //! rabbitmqadmin publish routing_key=orders payload='{"id": "order-7", "cents": 4200}'        charged
 //! (the same again)                                                                            seen before
 //! ```
@@ -14,8 +14,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use semel::{Outcome, Permit, Semel};
 use semel_file::FileStore;
-use semel_stream::source::RabbitMqSource;
-use semel_stream::source::rabbitmq::Queue;
+use semel_rabbitmq::{Queue, RabbitMqSource};
 use semel_stream::{Consumer, Event, EventKey, Failure, Handled, OnMissingKey, Pipeline, Step, Watch};
 use serde::Deserialize;
 

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! redis-cli XADD orders '*' payload '{"id":"o-1","cents":100}'
-//! cargo run --bin consume_redis -- redis://127.0.0.1:6379
+//! cargo run -p semel-examples --features redis-streams --bin consume_redis -- redis://127.0.0.1:6379
 //! ```
 
 use std::time::Duration;
 
 use semel::{Outcome, Semel};
 use semel_file::FileStore;
-use semel_stream::source::RedisStreamSource;
+use semel_redis_streams::RedisStreamSource;
 use semel_stream::{Consumer, EventKey, Failure, OnMissingKey, Pipeline};
 use serde::Deserialize;
 

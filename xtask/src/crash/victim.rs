@@ -72,15 +72,7 @@ impl Program {
             Self::InAFolder => ("semel-file", "crash_victim"),
             Self::OnAServer => ("semel-server", "load_victim"),
             Self::InATransaction => ("semel-postgres", "transaction_victim"),
-            Self::Consumer => ("semel-stream", "consumer_victim"),
-        }
-    }
-
-    /// What its package must be able to do.
-    fn features(self) -> &'static [&'static str] {
-        match self {
-            Self::InAFolder | Self::OnAServer | Self::InATransaction => &[],
-            Self::Consumer => &["--features", "nats,rabbitmq,postgres"],
+            Self::Consumer => ("test-streams", "consumer_victim"),
         }
     }
 }
@@ -91,11 +83,7 @@ pub(super) fn build(program: Program, profile: Profile) -> Result<PathBuf> {
     let line = match profile {
         // With the features that the tests are built with: anything else would build half the dependencies again.
         Profile::Dev => vec!["build", "--workspace", "--all-features", "--example", example],
-        Profile::Release => {
-            let mut line = vec!["build", "--release", "--package", package, "--example", example];
-            line.extend(program.features());
-            line
-        }
+        Profile::Release => vec!["build", "--release", "--package", package, "--example", example],
     };
     cargo(line).show()?;
     // We were built by the same cargo, into the same folder, and lie beside the other profile's.

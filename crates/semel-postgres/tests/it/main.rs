@@ -7,6 +7,8 @@
 )]
 
 mod conformance;
+#[cfg(feature = "stream")]
+mod in_transaction;
 mod proofs;
 mod refusals;
 mod rows;

@@ -23,7 +23,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) async fn made<W: Work>(self, work: Arc<W>, tools: Arc<Tools>) -> Result<Worked> {
+    pub(super) async fn made(self, work: Arc<dyn Work>, tools: Arc<Tools>) -> Result<Worked> {
         let worked = match &self.refused {
             Some(why) => self.put_aside(&tools, why).await?,
             None => work.work(self.task(&tools)).await?,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use semel::{Permit, Result};
+use semel::Permit;
 
 use super::backoff::Backoff;
 use super::checkpoint::Checkpoint;
@@ -21,7 +21,7 @@ use crate::event::Event;
 use crate::failure::Handled;
 use crate::key::{EventKey, OnMissingKey};
 use crate::pipeline::Pipeline;
-use crate::source::Source;
+use crate::source::{Pending, Source};
 
 /// How many events are in work at once, unless the consumer says otherwise.
 const PARALLEL_DEFAULT: usize = 16;
@@ -165,16 +165,20 @@ impl<S: Source> Consumer<S> {
     }
 
     /// Processes events with this handler until the source ends, the consumer is stopped, or somebody must look.
-    pub async fn run<F, Fut>(self, handler: F) -> Result<Report>
+    pub fn run<'s, F, Fut>(self, handler: F) -> Pending<'s, Report>
     where
+        S: 's,
         F: Fn(Arc<Event>, Permit) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Handled> + Send + 'static,
     {
-        self.run_with(Claiming::new(handler)).await
+        self.run_with(Claiming::new(handler))
     }
 
     /// Processes events in another way than by claim, handler and receipt: see [`Work`].
-    pub async fn run_with<W: Work>(self, work: W) -> Result<Report> {
+    pub fn run_with<'s, W: Work>(self, work: W) -> Pending<'s, Report>
+    where
+        S: 's,
+    {
         let tools = Tools {
             pipeline: self.pipeline,
             dead_letters: self.dead_letters,
@@ -184,8 +188,8 @@ impl<S: Source> Consumer<S> {
             backoff: self.backoff,
             attempts_max: self.attempts_max,
         };
-        // Out of line: the loop's state is large, and this future is often part of others.
-        Box::pin(Running::new(self.source, self.choices, tools, work).run()).await
+        // Boxed, source and work too: the loop is compiled here once, and not again for every caller.
+        Running::start(Box::new(self.source), self.choices, tools, Arc::new(work))
     }
 }
 

@@ -10,28 +10,31 @@ use super::tools::is_outage;
 use super::work::{Task, Work, Worked};
 use crate::event::Event;
 use crate::failure::{Failure, Handled};
-use crate::process::ended;
+use crate::process::with_heartbeat;
 use crate::receipt::dead_letter;
 
+/// A handler of any type, so that what surrounds it is compiled once.
+type Handler = dyn Fn(Arc<Event>, Permit) -> Pin<Box<dyn Future<Output = Handled> + Send>> + Send + Sync;
+
 /// Claims an event, runs the handler under the permit, and completes it.
-pub(super) struct Claiming<F> {
-    handler: F,
+pub(super) struct Claiming {
+    handler: Box<Handler>,
 }
 
-impl<F> Claiming<F> {
-    pub(super) fn new(handler: F) -> Self {
-        Self { handler }
+impl Claiming {
+    pub(super) fn new<F, Fut>(handler: F) -> Self
+    where
+        F: Fn(Arc<Event>, Permit) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Handled> + Send + 'static,
+    {
+        Self { handler: Box::new(move |event, permit| Box::pin(handler(event, permit))) }
     }
 }
 
-impl<F, Fut> Work for Claiming<F>
-where
-    F: Fn(Arc<Event>, Permit) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Handled> + Send + 'static,
-{
+impl Work for Claiming {
     fn work<'a>(&'a self, task: Task<'a>) -> Pin<Box<dyn Future<Output = Result<Worked>> + Send + 'a>> {
         Box::pin(claimed(task, async move |task, permit, attempt| {
-            match ended(permit, (self.handler)(Arc::clone(task.event), permit.clone())).await {
+            match with_heartbeat(permit, (self.handler)(Arc::clone(task.event), permit.clone())).await {
                 Ok(outcome) => {
                     task.saw_effect();
                     settle(task, permit, || permit.complete(outcome.clone())).await?;
@@ -44,7 +47,7 @@ where
 }
 
 /// Claims an event, has it run under the permit, and sees to what failed.
-pub(crate) async fn claimed<F>(task: Task<'_>, run: F) -> Result<Worked>
+pub(super) async fn claimed<F>(task: Task<'_>, run: F) -> Result<Worked>
 where
     F: AsyncFnOnce(&Task<'_>, &Permit, u32) -> Result<std::result::Result<Worked, Failure>>,
 {

@@ -9,11 +9,9 @@ use super::checkpoint::Checkpoint;
 use super::jobs::Placed;
 use super::running::{Errand, Running};
 use super::watch::Step;
-use super::work::Work;
 use crate::offset::Commit;
-use crate::source::Source;
 
-impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
+impl Running<'_> {
     /// Everything that is done without a gap is to be committed now.
     pub(super) fn checkpoint_all(&mut self) {
         self.streams.iter_mut().for_each(|(_, stream)| stream.is_due = true);

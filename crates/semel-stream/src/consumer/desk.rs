@@ -49,12 +49,12 @@ pub(super) enum Answer {
     Unanswered(Ask, Error),
 }
 
-type Busy<'s, S> = Pin<Box<dyn Future<Output = (S, Answer)> + Send + 's>>;
+type Busy<'s> = Pin<Box<dyn Future<Output = (Box<dyn Source + 's>, Answer)> + Send + 's>>;
 
 /// The source, or whatever it is busy with.
-pub(super) struct Desk<'s, S> {
-    source: Option<S>,
-    busy: Option<Busy<'s, S>>,
+pub(super) struct Desk<'s> {
+    source: Option<Box<dyn Source + 's>>,
+    busy: Option<Busy<'s>>,
     /// Set while the source is asked for deliveries, which may take for ever.
     is_fetching: bool,
     interrupt: Arc<Notify>,
@@ -62,8 +62,8 @@ pub(super) struct Desk<'s, S> {
     pause_until: Option<Instant>,
 }
 
-impl<'s, S: Source + 's> Desk<'s, S> {
-    pub(super) fn new(source: S) -> Self {
+impl<'s> Desk<'s> {
+    pub(super) fn new(source: Box<dyn Source + 's>) -> Self {
         Self {
             source: Some(source),
             busy: None,
@@ -148,7 +148,11 @@ impl<'s, S: Source + 's> Desk<'s, S> {
     }
 }
 
-async fn asked<S: Source>(mut source: S, ask: Ask, interrupt: Arc<Notify>) -> (S, Answer) {
+async fn asked<'s>(
+    mut source: Box<dyn Source + 's>,
+    ask: Ask,
+    interrupt: Arc<Notify>,
+) -> (Box<dyn Source + 's>, Answer) {
     let answer = match &ask {
         Ask::Fetch(most) => tokio::select! {
             biased;

@@ -12,13 +12,12 @@ use super::jobs::{Job, JobId, Placed, Stage};
 use super::running::{Errand, Running};
 use super::tools::is_outage;
 use super::watch::Step;
-use super::work::Work;
 use crate::event::Event;
 use crate::key::{KeyFault, OnMissingKey};
 use crate::offset::Reader;
-use crate::source::{Delivery, Fetched, Source};
+use crate::source::{Delivery, Fetched};
 
-impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
+impl Running<'_> {
     pub(super) fn answered(&mut self, answer: Answer) {
         if !matches!(answer, Answer::Unanswered(..)) {
             self.desk.recovered();

@@ -32,8 +32,6 @@ pub use backoff::Backoff;
 pub use builder::Consumer;
 pub use checkpoint::Checkpoint;
 pub use choices::{OnBusy, OnHeld, Order};
-#[cfg(feature = "postgres")]
-pub(crate) use claiming::claimed;
 pub use control::Stopper;
 pub use report::Report;
 pub use watch::{At, Step, Watch};

@@ -26,7 +26,7 @@ use super::streams::Streams;
 use super::tools::Tools;
 use super::work::{Work, Worked};
 use crate::offset::{Commit, Reader};
-use crate::source::Source;
+use crate::source::{Pending, Source};
 
 /// How many events may be in hand for each one in work, however many of them wait for their time.
 const IN_HAND_PER_RUNNING: usize = 64;
@@ -38,11 +38,11 @@ const LAG_EVERY: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A consumer that runs.
-pub(super) struct Running<'s, S, W> {
+pub(super) struct Running<'s> {
     pub(super) choices: Choices,
     pub(super) tools: Arc<Tools>,
-    work: Arc<W>,
-    pub(super) desk: Desk<'s, S>,
+    work: Arc<dyn Work>,
+    pub(super) desk: Desk<'s>,
     pub(super) jobs: Jobs,
     pub(super) streams: Streams,
     tasks: JoinSet<Result<Worked>>,
@@ -92,15 +92,25 @@ enum Happened {
     Time,
 }
 
-impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
-    pub(super) fn new(source: S, choices: Choices, tools: Tools, work: W) -> Self {
+impl<'s> Running<'s> {
+    /// Runs from the first poll on.
+    pub(super) fn start(
+        source: Box<dyn Source + 's>,
+        choices: Choices,
+        tools: Tools,
+        work: Arc<dyn Work>,
+    ) -> Pending<'s, Report> {
+        Box::pin(async move { Self::new(source, choices, tools, work).run().await })
+    }
+
+    fn new(source: Box<dyn Source + 's>, choices: Choices, tools: Tools, work: Arc<dyn Work>) -> Self {
         let checkpoint_at = choices.checkpoint.interval().and_then(|every| Instant::now().checked_add(every));
         Self {
             streams: Streams::new(source.reads()),
             desk: Desk::new(source),
             wanted: tools.control.hear(),
             tools: Arc::new(tools),
-            work: Arc::new(work),
+            work,
             choices,
             jobs: Jobs::default(),
             tasks: JoinSet::new(),
@@ -121,7 +131,7 @@ impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
         }
     }
 
-    pub(super) async fn run(mut self) -> Result<Report> {
+    async fn run(mut self) -> Result<Report> {
         loop {
             let now = Instant::now();
             self.turn(now);

@@ -12,14 +12,13 @@ use super::intake::is_worth_another_try;
 use super::jobs::{Job, JobId, Placed};
 use super::running::Running;
 use super::watch::{At, Step};
-use super::work::{Work, Worked};
+use super::work::Worked;
 use crate::failure::Failure;
-use crate::source::Source;
 
 /// How soon to look again whether somebody else is done with an event.
 const BUSY: Backoff = Backoff { first: Duration::from_millis(20), most: Duration::from_secs(1) };
 
-impl<'s, S: Source + 's, W: Work> Running<'s, S, W> {
+impl Running<'_> {
     pub(super) fn settle(&mut self, id: JobId, worked: Result<Worked>) {
         match worked {
             Ok(Worked::Ran { .. }) => {

@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel::{Claim, Fingerprint, OnOutage, Result};
+use semel::{Claim, Fingerprint, OnOutage, Permit, Result};
 
+use super::claiming::claimed;
 use super::tools::Tools;
 use super::watch::{At, Step};
 use crate::dead_letter::DeadLetter;
@@ -97,6 +98,18 @@ impl Task<'_> {
             Some(fingerprint) => claim.fingerprint(fingerprint),
             None => claim,
         })
+    }
+
+    /// Claims the event and calls `run` with this task, the permit and the attempt, which starts at 1. Where the event
+    /// cannot be claimed, `run` is not called, and the answer says why.
+    ///
+    /// `run` writes the receipt. If it answers with a [`Failure`] instead, the record is released, or after the last
+    /// attempt the event goes to the dead letters.
+    pub async fn run_claimed<F>(self, run: F) -> Result<Worked>
+    where
+        F: AsyncFnOnce(&Task<'_>, &Permit, u32) -> Result<std::result::Result<Worked, Failure>>,
+    {
+        claimed(self, run).await
     }
 
     /// The handler succeeded: to be said before its receipt is written.

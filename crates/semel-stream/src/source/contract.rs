@@ -10,7 +10,8 @@ use semel::machine::offset::Position;
 
 use crate::event::Event;
 
-/// What a source's methods return: an answer that is on its way.
+/// A boxed future, which is compiled in the crate that makes it: what a source's methods return, what opens a source, and
+/// what [`Consumer::run`](crate::Consumer::run) returns.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 /// Where events come from.

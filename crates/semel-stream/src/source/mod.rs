@@ -1,29 +1,13 @@
 //! Where events come from.
 //!
-//! [`contract`](Source) is what every source keeps; beside it, one folder a broker. `outstanding`: what was handed out, for
-//! sources whose broker takes nothing back; `dial`: a connection in the making.
+//! - `contract`: what every source keeps, above all [`Source`].
+//! - `file`: a file of lines, or standard input. Brokers are crates of their own: `semel-nats`, `semel-rabbitmq`,
+//!   `semel-kafka`, `semel-redis-streams`.
+//! - [`spi`]: building blocks for authors of sources.
 
 mod contract;
-#[cfg(any(feature = "nats", feature = "rabbitmq"))]
-mod dial;
 mod file;
-#[cfg(feature = "kafka")]
-mod kafka;
-#[cfg(feature = "nats")]
-pub mod nats;
-mod outstanding;
-#[cfg(feature = "rabbitmq")]
-pub mod rabbitmq;
-#[cfg(feature = "redis")]
-mod redis;
+pub mod spi;
 
 pub use contract::{Delivery, Fetched, Pending, Reads, Source, Tag};
 pub use file::{LINE_BYTES_MAX_DEFAULT, LinesSource};
-#[cfg(feature = "kafka")]
-pub use kafka::{KafkaBuilder, KafkaSource};
-#[cfg(feature = "nats")]
-pub use nats::NatsSource;
-#[cfg(feature = "rabbitmq")]
-pub use rabbitmq::RabbitMqSource;
-#[cfg(feature = "redis")]
-pub use redis::{RedisStreamBuilder, RedisStreamSource};

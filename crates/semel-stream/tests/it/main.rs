@@ -6,12 +6,8 @@
     reason = "what overflows, or is told what no test foresees, fails a test, as it should"
 )]
 
-mod brokers;
-#[cfg(all(feature = "nats", feature = "rabbitmq", feature = "postgres"))]
-mod chaos;
 mod consumer;
-mod feed;
-#[cfg(feature = "postgres")]
-mod in_transaction;
+mod file;
+mod file_once;
 mod pipeline;
 mod statistics;

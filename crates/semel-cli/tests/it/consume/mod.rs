@@ -1,9 +1,11 @@
 //! `semel consume`, with real commands.
 //!
 //! - `feed`: events, traces and a consumer. `runs`: what becomes of events. `ends`: signals, crashes and zombies.
-//! - `brokers`: each broker. `input`: standard input and files that grow.
+//! - `brokers`: each broker; `builds`: those that the binary was built without. `input`: standard input and files that grow.
 
+#[cfg(any(feature = "nats", feature = "rabbitmq", feature = "redis-streams"))]
 mod brokers;
+mod builds;
 mod ends;
 pub(crate) mod feed;
 mod input;

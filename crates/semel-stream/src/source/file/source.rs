@@ -15,8 +15,8 @@ use tokio::io::AsyncRead;
 use super::lines::{Input, Line, Lines};
 use super::place::Place;
 use crate::event::Event;
-use crate::source::contract::{Delivery, Fetched, Pending, Reads, Source, Tag};
-use crate::source::outstanding::Outstanding;
+use crate::source::spi::Outstanding;
+use crate::source::{Delivery, Fetched, Pending, Reads, Source, Tag};
 
 /// How long a line may be, unless the source says otherwise: 16 MiB.
 pub const LINE_BYTES_MAX_DEFAULT: usize = 16 * 1024 * 1024;

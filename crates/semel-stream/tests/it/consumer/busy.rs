@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use semel::{Decision, Lapse, Outcome, Resolution, Semel};
 use semel_stream::{Consumer, OnBusy, OnHeld, Order, Pipeline};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, QUICK, event, events, fine, memory, pipeline, until};
-use crate::feed::Feed;
 
 /// Somebody else who processes an event.
 async fn elsewhere(pipeline: &Pipeline, key: &str) -> semel::Permit {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_stream::{Checkpoint, Consumer, Order};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, events, fine, pipeline, until};
-use crate::feed::Feed;
 
 /// Which offsets are committed while twelve events are processed, one every 100 ms.
 async fn offsets(checkpoint: Checkpoint) -> Vec<u128> {

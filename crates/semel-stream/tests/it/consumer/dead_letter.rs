@@ -7,9 +7,9 @@ use std::time::Duration;
 use semel::{Error, ErrorKind};
 use semel_stream::source::Pending;
 use semel_stream::{Checkpoint, Consumer, DeadLetter, DeadLetters, Event, Failure, Pipeline, Receipt};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, QUICK, event, events, fine, pipeline};
-use crate::feed::Feed;
 
 /// A place that keeps what it is given.
 #[derive(Clone, Default)]

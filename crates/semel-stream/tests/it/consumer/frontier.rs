@@ -7,9 +7,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use semel_stream::{Backoff, Checkpoint, Consumer, Event, Failure, Handled, Pipeline, Position, Step, Watch};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, event, events, fine, pipeline};
-use crate::feed::Feed;
 
 const SEEDS: u64 = 40;
 

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use semel::ErrorKind;
 use semel_stream::{Consumer, Event, EventKey, OnMissingKey, Report};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, fine, pipeline};
-use crate::feed::Feed;
 
 fn log() -> Feed {
     let keyed = |position: u128, payload: &str| Event::new("a", "same", payload.to_owned()).at(position);

@@ -7,9 +7,9 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use semel_stream::{Consumer, Event, Failure, Order};
+use test_streams::feed::Feed;
 
 use super::scene::{event, fine, pipeline};
-use crate::feed::Feed;
 
 /// In which order handlers began and ended, by what must be in order.
 async fn order_of(

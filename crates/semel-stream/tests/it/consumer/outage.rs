@@ -9,9 +9,9 @@ use rand::{RngExt, SeedableRng};
 use semel::Semel;
 use semel_stream::{Checkpoint, Consumer, Pipeline};
 use semel_testkit::{Fault, FaultyStore};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, QUICK, events, fine, memory, until};
-use crate::feed::Feed;
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_vanishes_for_an_hour_costs_an_hour_and_nothing_else() {

@@ -8,9 +8,9 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use semel_stream::{Consumer, OnBusy};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, QUICK, events, fine, pipeline};
-use crate::feed::Feed;
 
 async fn storm(on_busy: OnBusy) {
     let mut deliveries: Vec<_> = (0..20).flat_map(|_| events("orders", 50)).collect();

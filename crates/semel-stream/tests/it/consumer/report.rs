@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use semel_stream::{Consumer, Failure};
+use test_streams::feed::Feed;
 
 use super::scene::{QUICK, event, events, fine, pipeline, until};
-use crate::feed::Feed;
 
 #[tokio::test(start_paused = true)]
 async fn a_report_counts_everything_that_happened() {

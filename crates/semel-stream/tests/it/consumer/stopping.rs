@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use semel::ErrorKind;
 use semel_stream::{Consumer, Failure};
+use test_streams::feed::Feed;
 use tokio::time::Instant;
 
 use super::scene::{Ledger, event, events, fine, pipeline, until};
-use crate::feed::Feed;
 
 #[tokio::test(start_paused = true)]
 async fn what_runs_ends_before_the_consumer_does_and_nothing_more_begins() {

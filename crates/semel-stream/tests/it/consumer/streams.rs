@@ -6,9 +6,9 @@ use std::time::Duration;
 use semel::ErrorKind;
 use semel_stream::source::Fetched;
 use semel_stream::{Checkpoint, Consumer};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, event, events, fine, pipeline, until};
-use crate::feed::Feed;
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_was_replaced_stops_and_the_offset_is_the_others() {

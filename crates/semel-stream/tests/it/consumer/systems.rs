@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use semel::Semel;
 use semel::store::Store;
 use semel_stream::{Checkpoint, Commit, Consumer, Event, EventKey, Failure, Order, Pipeline, Position};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, QUICK, event, events, fine};
-use crate::feed::Feed;
 
 type Opening = Pin<Box<dyn Future<Output = Arc<dyn Store>>>>;
 

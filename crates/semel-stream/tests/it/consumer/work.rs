@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use semel::{ErrorKind, RecordedOnce, Result};
 use semel_stream::{Commit, Consumer, Order, Task, Work, Worked};
+use test_streams::feed::Feed;
 
 use super::scene::{Ledger, event, events, fine, pipeline};
-use crate::feed::Feed;
 
 /// Writes the receipt, and moves the offset with it where it may.
 struct OffsetToo;
