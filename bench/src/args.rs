@@ -58,15 +58,15 @@ pub(crate) enum Command {
     /// Every window has a server process of its own, and 64 connections on one thread here; rounds are interleaved, and the
     /// median counts. Every answer is checked. All of it takes about two minutes.
     Server(ClaimsArgs),
-    /// The bare JSON echo, in a process of its own
+    /// The bare JSON echo on this port, in a process of its own
     #[command(hide = true)]
-    ClaimsEcho,
-    /// A handler behind a layer, in a process of its own
+    ClaimsEcho { port: u16 },
+    /// A handler behind a layer, whose store is in a folder or at a URL, in a process of its own
     #[command(hide = true)]
-    HttpServe(HttpServeArgs),
+    HttpServe { layer: Layer, location: String, port: u16 },
     /// One contestant's bytes a record, in a process of its own
     #[command(hide = true)]
-    Footprint(FootprintArgs),
+    Footprint { contestant: String, keys: u64 },
     /// One step in the life of a store, in a process of its own
     #[command(hide = true)]
     FileTask(FileTaskArgs),
@@ -241,24 +241,6 @@ pub(crate) struct ClaimsArgs {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// What to serve.
-#[derive(Debug, clap::Args)]
-pub(crate) struct HttpServeArgs {
-    /// What is around the handler
-    pub(crate) layer: Layer,
-    /// The folder or the URL of its store, if it has one
-    pub(crate) location: Option<String>,
-}
-
-/// Whose bytes, and how many records.
-#[derive(Debug, clap::Args)]
-pub(crate) struct FootprintArgs {
-    /// Its name in the table
-    pub(crate) contestant: String,
-    /// How many records
-    pub(crate) keys: u64,
-}
-
 /// What to do with which store.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FileTaskArgs {
@@ -276,4 +258,9 @@ pub(crate) struct FileTaskArgs {
 /// Reads the command line of this process.
 pub(crate) fn parse() -> Command {
     CommandLine::parse().command
+}
+
+/// The name of a value on the command line.
+pub(crate) fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

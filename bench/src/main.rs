@@ -44,10 +44,10 @@ fn main() -> ExitCode {
         Command::Http(args) => http::run(&args),
         Command::Stream(args) => stream::run(&args),
         Command::Server(args) => claims::run(&args),
-        Command::ClaimsEcho => claims::run_echo(),
-        Command::HttpServe(args) => http::run_server(&args),
+        Command::ClaimsEcho { port } => claims::run_echo(port),
+        Command::HttpServe { layer, location, port } => http::run_server(layer, &location, port),
         Command::FileTask(args) => file::run_task(&args),
-        Command::Footprint(args) => memory::run_footprint(&args),
+        Command::Footprint { contestant, keys } => memory::run_footprint(&contestant, keys),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,15 +10,15 @@ use semel::store::MemoryStore;
 use semel::{Decision, ErrorKind};
 use tokio::task::JoinSet;
 
-use crate::args::{FootprintArgs, MemoryArgs};
+use crate::args::MemoryArgs;
 use crate::callers::{CYCLES, REPLAYS, runtime};
 use crate::contestants::{Contestant, Engine, LeanMap, PlainMap, StoreAlone, roomy};
 use crate::counting;
 use crate::inputs::{self, KEY_BYTES, Response};
 use crate::process::{print_samples, samples_of};
 use crate::report::{
-    Bar, Case, ChartBar, Column, Metric, Page, Panel, Row, Rows, Sample, Shown, WHOLE, count, drive, float,
-    grouped, progress,
+    Bar, Case, ChartBar, Column, HUNDREDTHS, Metric, Page, Panel, Row, Rows, Sample, Shown, WHOLE, count,
+    drive, float,
 };
 use crate::timing::{Stopwatch, processor_time};
 
@@ -29,12 +29,8 @@ const LEAN: &str = "DashMap, lean";
 const CONTESTANTS: [&str; 4] = [ENGINE, STORE, MAP, LEAN];
 /// How many threads work at the same time.
 const THREADS: [u64; 2] = [1, 2];
-/// Told apart by lightness too, for readers who do not see the hues.
-const COLOURS: [(&str, &str); 4] =
-    [(ENGINE, "#1d5fa8"), (STORE, "#5fa8d3"), (MAP, "#b8860b"), (LEAN, "#e0c068")];
-
-const FOOTPRINT: &str = "bytes a settled record";
-const NEW_CLAIM: &str = "a new claim";
+const FOOTPRINT: &str = "footprint";
+const NEW_CLAIM: &str = "new claim";
 const HALF: &str = "half full";
 const REFUSED: &str = "at the bound: refused";
 /// The oldest done record is removed, and the new claim runs.
@@ -46,15 +42,20 @@ const IN_A_ROW: u64 = 250;
 
 const KILO: Shown = Shown { factor: 1e-3, decimals: 0 };
 const NANOS: Shown = Shown { factor: 1e3, decimals: 0 };
-const HUNDREDTHS: Shown = Shown { factor: 1.0, decimals: 2 };
 
 /// Measures everything, and publishes the page.
 pub(crate) fn run(args: &MemoryArgs) -> Result<()> {
-    let mut page = Page::new("memory", "The engine and the memory store, beside a DashMap", args)?;
+    let mut page = Page::new("memory", include_str!("pages/memory.md"), args)?;
     let rates: Vec<Vec<Case>> =
         THREADS.map(|threads| CONTESTANTS.map(|name| Case::new(CYCLES, name).load(threads)).into()).into();
     drive(args.run.rounds, &rates, &mut page.rows, &mut |case, rows| windows(case, args, rows))?;
-    measure_footprints(args.keys, &mut page.rows)?;
+    // Each in a process of its own: memory that another one freed would hide what it takes.
+    let footprints = [STORE, MAP, LEAN].map(|name| Case::new(FOOTPRINT, name)).into();
+    drive(1, &[footprints], &mut page.rows, &mut |case, rows| {
+        let samples = samples_of(&["footprint", case.contestant, &args.keys.to_string()])?;
+        samples.into_iter().for_each(|sample| rows.add(case, sample));
+        Ok(())
+    })?;
     // One caller on one thread: what is measured is the claim, and not callers that wait for each other.
     let runtime = runtime(1)?;
     drive(args.run.rounds, &[vec![Case::new(NEW_CLAIM, ENGINE)]], &mut page.rows, &mut |_, rows| {
@@ -64,8 +65,8 @@ pub(crate) fn run(args: &MemoryArgs) -> Result<()> {
         Ok(())
     })?;
     page.bars = bars(&page.rows);
-    describe(&mut page, args);
-    page.publish(args.run.results.as_deref(), &COLOURS)
+    describe(&mut page);
+    page.publish(args.run.results.as_deref())
 }
 
 /// One round of one contestant: loads it, then measures replays at that size, and cycles from there on.
@@ -137,26 +138,12 @@ fn timed(calls: u64, window: impl FnOnce() -> Result<()>) -> Result<Sample> {
     ]))
 }
 
-/// Measures each contestant in a process of its own: memory that another one freed would hide what it takes.
-fn measure_footprints(keys: u64, rows: &mut Rows) -> Result<()> {
-    let bar = progress(3);
-    for contestant in [STORE, MAP, LEAN] {
-        bar.set_message(format!("{FOOTPRINT}, {contestant}"));
-        for sample in samples_of(&["footprint", contestant, &keys.to_string()])? {
-            rows.add(Case::new(FOOTPRINT, contestant), sample);
-        }
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    Ok(())
-}
-
-/// The other side: fills one contestant, and prints what that took.
-pub(crate) fn run_footprint(args: &FootprintArgs) -> Result<()> {
-    let sample = match args.contestant.as_str() {
-        STORE => fill(StoreAlone::new(roomy()), args.keys),
-        MAP => fill(PlainMap::new(), args.keys),
-        LEAN => fill(LeanMap::new(), args.keys),
+/// Fills one contestant, in this process, and prints what that took.
+pub(crate) fn run_footprint(contestant: &str, keys: u64) -> Result<()> {
+    let sample = match contestant {
+        STORE => fill(StoreAlone::new(roomy()), keys),
+        MAP => fill(PlainMap::new(), keys),
+        LEAN => fill(LeanMap::new(), keys),
         other => bail!("unknown contestant `{other}`: use `{STORE}`, `{MAP}` or `{LEAN}`"),
     }?;
     print_samples(&[sample])
@@ -280,15 +267,10 @@ fn bars(rows: &Rows) -> Vec<Bar> {
     rates.chain([overhead]).chain(claims).collect()
 }
 
-fn describe(page: &mut Page, args: &MemoryArgs) {
-    page.say(&format!(
-        "Before each window a contestant is loaded with `keys` keys of {KEY_BYTES} bytes with outcomes of {} bytes; a window has \
-         `window` calls.\nCalls come from tokio tasks, one a thread, each making one call after the other; every call goes from \
-         texts to an answer.\nRatios by CPU leave out what other processes took. The usual DashMap keeps records as web projects \
-         write them (texts, a status, a\nresponse with headers), the lean one as few bytes as would do; semel keeps the same \
-         response, as bytes. Bars are judged by the usual one.",
-        Response::new().encoded().len()
-    ));
+fn describe(page: &mut Page) {
+    page.own = &[ENGINE, STORE];
+    page.value("key_bytes", KEY_BYTES.to_string());
+    page.value("outcome_bytes", Response::new().encoded().len().to_string());
     let rates = || {
         let beside = |contestant| move |case: Case| (case, case.contestant(contestant));
         // Less processor time is faster, so the ratio is the other way round.
@@ -305,16 +287,11 @@ fn describe(page: &mut Page, args: &MemoryArgs) {
             Column::times("by CPU", Metric::CpuUs, by_cpu(LEAN)),
         ]
     };
-    page.section("Cycles (claim and complete)", "", CYCLES, &rates());
-    page.section("Replays", "", REPLAYS, &rates());
+    page.table(CYCLES, &rates());
+    page.table(REPLAYS, &rates());
     let deferred = page.rows.of(REPLAYS).filter(|row| row.case.contestant == ENGINE);
     let deferred: Vec<String> = deferred.map(|row| NANOS.text(row.median(Metric::DeferredCpuUs))).collect();
-    page.say(&format!(
-        "The engine also counts duplicates and writes the counts about two seconds later. Here nearly every replay is of another \
-         key, so\nnothing is gathered: that takes another {} ns of processor time a replay, with 1 thread and with 2, outside \
-         the windows.",
-        deferred.join(" and ")
-    ));
+    page.value("deferred_ns", deferred.join(" and "));
     let footprint = [
         Column::contestant(),
         Column::median("allocated", Metric::AllocatedBytes, WHOLE),
@@ -322,15 +299,14 @@ fn describe(page: &mut Page, args: &MemoryArgs) {
         Column::median("key and outcome", Metric::PayloadBytes, WHOLE),
         Column::median("beyond them", Metric::OverheadBytes, WHOLE),
     ];
-    page.section("Bytes a settled record", "", FOOTPRINT, &footprint);
+    page.table(FOOTPRINT, &footprint);
     let claims = [
         Column::contestant(),
         Column::median("p50 µs", Metric::P50Us, HUNDREDTHS),
         Column::median("p99 µs", Metric::P99Us, HUNDREDTHS),
         Column::times("p99 × half full", Metric::P99Us, |case| (case, case.contestant(HALF))),
     ];
-    let heading = format!("A new claim, in a store of at most {} records", grouped(args.bound));
-    page.section(&heading, "Through the engine, one caller.", NEW_CLAIM, &claims);
+    page.table(NEW_CLAIM, &claims);
     draw(page);
 }
 

@@ -1,10 +1,10 @@
 //! Second processes: this program once more, for a task or as a server, or another program as a server.
 //!
-//! A server ends when its value is dropped, and when this process ends, however it does: its input is closed then.
+//! A server ends when its value is dropped, and when this process ends, however it does: the input of its watchdog is
+//! closed then.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use axum::Router;
 use axum::serve::ListenerExt;
-use tokio::sync::oneshot;
 
 use crate::callers::runtime;
 use crate::report::{Page, Sample, workspace};
@@ -59,28 +58,21 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// This program, with arguments that make it call [`serve`].
-    pub(crate) fn of_this_program(arguments: &[&str]) -> Result<Self> {
-        let mut command = this_program()?;
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // In a process group of its own: Ctrl-C is for this process alone, and closes the input of the server.
-        let mut child = command.process_group(0).spawn()?;
-        let output = child.stdout.take().context("a process has an output")?;
-        let mut line = String::new();
-        BufReader::new(output).read_line(&mut line)?;
-        match line.trim().parse() {
-            Ok(port) => Ok(Self { port, child }),
-            Err(_) => bail!("a server printed {line:?} and no port; above is why ({})", child.wait()?),
-        }
+    /// Starts this program with these arguments and a port, on which it must [`serve`].
+    pub(crate) fn of_this_program(arguments: &[&str], folder: &Path) -> Result<Self> {
+        let (program, port) = (std::env::current_exe()?, free_port()?);
+        let program = program.to_str().context("the path of this program is not UTF-8")?;
+        Self::start(&[&[program], arguments, &[&port.to_string()]].concat(), port, folder)
     }
 
-    /// Another program that listens on this port; its output goes to `log` in the folder.
-    pub(crate) fn of_program(command: &[&str], port: u16, folder: &Path) -> Result<Self> {
+    /// Starts a program that listens on this port; its output goes to `log` in the folder.
+    pub(crate) fn start(command: &[&str], port: u16, folder: &Path) -> Result<Self> {
         let log = folder.join("log");
         let (output, errors) = (File::create(&log)?, File::options().append(true).open(&log)?);
         let mut watched = Command::new("sh");
         watched.args(["-c", WATCHDOG, "sh"]).args(command);
         watched.stdin(Stdio::piped()).stdout(output).stderr(errors);
+        // In a process group of its own: Ctrl-C is for this process alone, and closes the input of the watchdog.
         let child = watched.process_group(0).spawn().context("cannot start `sh`")?;
         let server = Self { port, child };
         let watch = Stopwatch::start();
@@ -94,7 +86,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The process, or its watchdog, whose processor time includes that of its children.
+    /// The watchdog, whose processor time includes that of the server and its children.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -107,25 +99,13 @@ impl Drop for Server {
     }
 }
 
-/// Prints the port, and serves until the input of this process ends.
-pub(crate) fn serve(router: impl FnOnce() -> Result<Router>) -> Result<()> {
-    let threads = thread::available_parallelism().map_or(2, usize::from);
-    runtime(threads)?.block_on(async {
-        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        // In the runtime: an engine has tasks of its own.
+/// Serves on this port, until the process is stopped.
+pub(crate) fn serve(port: u16, router: impl FnOnce() -> Result<Router>) -> Result<()> {
+    runtime(thread::available_parallelism().map_or(2, usize::from))?.block_on(async {
+        // An engine has tasks of its own, so it is made in the runtime, and before the port answers.
         let router = router()?;
-        println!("{}", listener.local_addr()?.port());
-        let (input_ended, has_ended) = oneshot::channel();
-        thread::spawn(move || {
-            drop(std::io::stdin().read_to_end(&mut Vec::new()));
-            let _ = input_ended.send(());
-        });
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        tokio::select! {
-            served = async { axum::serve(listener, router).await } => Ok(served?),
-            // Clients may still be connected; their answers no longer matter.
-            _ = has_ended => Ok(()),
-        }
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        Ok(axum::serve(listener.tap_io(|stream| drop(stream.set_nodelay(true))), router).await?)
     })
 }
 
@@ -168,7 +148,7 @@ impl SemelProgram {
         };
         let listen = format!("127.0.0.1:{port}");
         let line = [&[program], arguments, &["--listen", &listen, "--store", &store]].concat();
-        Server::of_program(&line, port, folder)
+        Server::start(&line, port, folder)
     }
 }
 

@@ -66,13 +66,6 @@ impl MachineTime {
     }
 }
 
-/// How much of the machine other processes use, from 0 to 1, while this one waits for a second.
-pub(crate) fn busy_share() -> f64 {
-    let before = MachineTime::now();
-    sleep(Duration::from_secs(1));
-    MachineTime::now().busy_share_since(before)
-}
-
 /// What other processes use of the machine while this one works.
 pub(crate) struct OtherProcesses {
     watch: Stopwatch,
@@ -83,6 +76,13 @@ pub(crate) struct OtherProcesses {
 impl OtherProcesses {
     pub(crate) fn watch() -> Self {
         Self { watch: Stopwatch::start(), machine: MachineTime::now(), own: processor_time() }
+    }
+
+    /// How much of the machine they use, from 0 to 1, while this one waits for a second.
+    pub(crate) fn share_while_idle() -> f64 {
+        let others = Self::watch();
+        sleep(Duration::from_secs(1));
+        others.share()
     }
 
     /// How much of the machine they used since then, from 0 to 1.

@@ -22,7 +22,7 @@ use crate::report::{
     filesystem, float,
 };
 use crate::servers::redis_version;
-use crate::timing::{Cpu, busy_share};
+use crate::timing::Cpu;
 
 /// How many cycles a batch has.
 const BATCH: u64 = 100;
@@ -33,9 +33,6 @@ const CYCLES: &str = "cycles";
 const COMMANDS_PER_MS: u64 = 60;
 /// Out of how many keys: nearly the most that redis-benchmark can count to.
 const REDIS_KEYS: &str = "2000000000";
-/// Told apart by lightness too, for readers who do not see the hues.
-const COLOURS: [(&str, &str); 3] =
-    [("semel", "#1d5fa8"), ("bare JSON echo", "#8b98a5"), ("Redis", "#d4a72c")];
 
 /// Who is measured, doing what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,16 +84,13 @@ impl Contestant {
 /// Measures everything, and publishes the page.
 pub(crate) fn run(args: &ClaimsArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
-    let mut page = Page::new("server", "The claim server, beside a bare echo and Redis", args)?;
+    let mut page = Page::new("server", include_str!("../pages/server.md"), args)?;
     page.fact("filesystem", filesystem(folder.path(), "name a folder on a disk with --folder")?);
     let redis = start_redis()?;
     page.fact("Redis", redis_version(&redis).context("Redis does not answer")?);
     let semel = SemelProgram::new(args.semel.as_deref());
     semel.describe(&mut page);
-    page.fact(
-        "other processes",
-        format!("{:.0}% of the machine before the first window", busy_share() * 100.0),
-    );
+    page.fact_other_processes();
     let cases = Contestant::ALL.map(Contestant::case).into();
     drive(args.run.rounds, &[cases], &mut page.rows, &mut |case, rows| {
         let is_it = |contestant: &Contestant| contestant.case() == case;
@@ -106,7 +100,7 @@ pub(crate) fn run(args: &ClaimsArgs) -> Result<()> {
                 rows.add(case, redis_window(&redis, args.window_ms)?);
                 return Ok(());
             }
-            Contestant::Echo => Server::of_this_program(&["claims-echo"])?,
+            Contestant::Echo => Server::of_this_program(&["claims-echo"], &folder.fresh("server")?)?,
             // The real program, without tokens.
             Contestant::Single(store) | Contestant::Batched(store) => {
                 semel.start(&["serve"], store, &folder.fresh("server")?)?
@@ -118,7 +112,7 @@ pub(crate) fn run(args: &ClaimsArgs) -> Result<()> {
     })?;
     page.bars = bars(&page.rows);
     describe(&mut page);
-    page.publish(args.run.results.as_deref(), &COLOURS)
+    page.publish(args.run.results.as_deref())
 }
 
 /// What a claim is, as the echo knows it.
@@ -136,8 +130,8 @@ fn echo() -> Router {
 }
 
 /// Serves the echo, in a process of its own.
-pub(crate) fn run_echo() -> Result<()> {
-    serve(|| Ok(echo()))
+pub(crate) fn run_echo(port: u16) -> Result<()> {
+    serve(port, || Ok(echo()))
 }
 
 /// A Redis that appends nothing to any file.
@@ -207,13 +201,6 @@ fn bars(rows: &Rows) -> Vec<Bar> {
 }
 
 fn describe(page: &mut Page) {
-    let words = format!(
-        "{CONNECTIONS} connections on one thread, each with one request at a time; servers and clients share the cores, and every answer \
-         is checked.\nA *cycle* is a new key claimed and completed with an outcome of about 80 bytes: two requests, or two requests for a \
-         hundred of them. The\necho is axum with a small JSON object in and out. On the file store every answer waits for the disk. Redis \
-         is asked by\n`redis-benchmark -c {CONNECTIONS} -P 1` for `SET key:… NX`, with new random keys, and keeps nothing on a disk: a \
-         cycle of its own would be two\nsuch commands. A third of a window's time before it is to warm up."
-    );
     let [echo, .., redis] = Contestant::ALL.map(Contestant::case);
     let columns = [
         Column::contestant(),
@@ -227,34 +214,23 @@ fn describe(page: &mut Page) {
         Column::times("requests/s × echo", Metric::RequestsPerSecond, |case| (case, echo)),
         Column::times("cycles/s × Redis", Metric::PerSecond, |case| (case, redis)),
     ];
-    page.section("Cycles and requests", &words, CYCLES, &columns);
-    let (single, batched) = Contestant::ALL.split_at(3);
-    let of = |contestants: &[Contestant]| -> Vec<Row> {
-        contestants.iter().filter_map(|contestant| page.rows.find(contestant.case()).cloned()).collect()
-    };
-    let bar = |metric: Metric| {
+    page.table(CYCLES, &columns);
+    let (rows, p99) =
+        (page.rows.of(CYCLES), |row: &Row| format!("p99 {:.1} ms", row.median(Metric::P99Us) / 1e3));
+    let bar = |metric| {
         move |row: &Row| {
-            let bar =
-                ChartBar::of(row, metric, WHOLE, &format!("p99 {:.1} ms", row.median(Metric::P99Us) / 1e3));
+            let bar = ChartBar::of(row, metric, WHOLE, &p99(row));
             let (name, label) = row.case.contestant.split_once(", ").unwrap_or((&bar.name, &bar.name));
             (label.to_owned(), ChartBar { name: name.to_owned(), ..bar })
         }
     };
-    let panels = [
-        Panel::new(
-            "Requests, one key each",
-            "requests per second: more is better",
-            of(single).iter(),
-            bar(Metric::RequestsPerSecond),
-        ),
-        Panel::new(
-            "Keys claimed and completed in batches of 100; SET NX",
-            "cycles per second: more is better; p99 is of a batch",
-            of(batched).iter(),
-            bar(Metric::PerSecond),
-        ),
-    ];
-    panels.into_iter().for_each(|panel| page.panel(panel));
+    let (title, axis) = ("Requests, one key each", "requests per second: more is better");
+    let single = Panel::new(title, axis, rows.take(3), bar(Metric::RequestsPerSecond));
+    let title = "Keys claimed and completed in batches of 100; SET NX";
+    let axis = "cycles per second: more is better; p99 is of a batch";
+    let batched = Panel::new(title, axis, page.rows.of(CYCLES).skip(3), bar(Metric::PerSecond));
+    page.panel(single);
+    page.panel(batched);
 }
 
 #[cfg(test)]

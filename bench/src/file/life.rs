@@ -8,21 +8,20 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
-use indicatif::ProgressBar;
-use semel::clock::{Clock, SystemClock, Timestamp};
+use semel::clock::{Clock, SystemClock};
 use semel::codec::encode;
 use semel::store::{Scan, Store as _};
 use semel_file::FileStore;
+use semel_testkit::ManualClock;
 use tokio::task::JoinSet;
 
 use super::stores::{Store, fill};
-use super::{DISK, EXPIRY, GROWTH, OPENING};
-use crate::args::{FileArgs, FileTaskArgs, Part};
+use super::{DISK, EXPIRY, GROWTH, OPENING, SEMEL};
+use crate::args::{FileArgs, FileTaskArgs, Part, word};
 use crate::callers::{CYCLES, Entry, Plan, THREADS, runtime, until_quiet, window};
 use crate::contestants::{Contestant, StoreAlone};
 use crate::counting;
@@ -30,7 +29,7 @@ use crate::databases::{self, Database, Fjall, Redb, Sqlite};
 use crate::folder::{TempFolder, disk_bytes};
 use crate::inputs::scattered;
 use crate::process::{print_samples, samples_of, this_program};
-use crate::report::{Case, Metric, Rows, Sample, drive, float, progress};
+use crate::report::{Case, Metric, Rows, Sample, drive, float};
 use crate::timing::Stopwatch;
 
 /// How a store was left before it was opened.
@@ -74,65 +73,21 @@ pub(crate) enum Task {
     Churn,
 }
 
-/// A task in its own process, in a new folder.
-struct Process<'a> {
-    folder: &'a TempFolder,
-    bar: ProgressBar,
+/// The arguments of this program for a task.
+fn arguments(task: Task, case: Case, folder: &Path, keys: u64, args: &FileArgs) -> Result<[String; 7]> {
+    let store = Store::ALL.into_iter().find(|store| store.name() == case.contestant);
+    let store = store.context("every case has a store")?;
+    let [keys, rounds, window_ms] = [keys, args.run.rounds, args.window_ms].map(|number| number.to_string());
+    let folder = folder.display().to_string();
+    Ok(["file-task".to_owned(), word(&task), word(&store), folder, keys, rounds, window_ms])
 }
 
-impl<'a> Process<'a> {
-    fn new(folder: &'a TempFolder, steps: u64) -> Self {
-        Self { folder, bar: progress(steps) }
-    }
-
-    /// Runs one task in a new folder.
-    fn run(&self, task: Task, store: Store, keys: u64, args: &FileArgs) -> Result<Vec<Sample>> {
-        self.bar.set_message(format!("{task:?}, {}", store.name()));
-        let path = self.folder.fresh("life")?;
-        let samples = samples_of(&arguments(task, store, &path, keys, (args.run.rounds, args.window_ms)))?;
-        fs::remove_dir_all(&path)?;
-        self.bar.inc(1);
-        Ok(samples)
-    }
-
-    /// Fills a store, stops it cleanly, and opens it a few times.
-    fn open_after_stop(&self, store: Store, keys: u64) -> Result<Vec<Sample>> {
-        self.bar.set_message(format!("opening {}", store.name()));
-        let path = self.folder.fresh("life")?;
-        samples_of(&arguments(Task::Fill, store, &path, keys, (1, 1)))?;
-        let open = |_| samples_of(&arguments(Task::Open, store, &path, keys, (1, 1)));
-        let opened = (0..OPENINGS).map(open).collect::<Result<Vec<_>>>()?.concat();
-        fs::remove_dir_all(&path)?;
-        self.bar.inc(1);
-        Ok(opened)
-    }
-
-    /// Fills a store, kills its process while it goes on with other keys, and opens it.
-    fn open_after_kill(&self, store: Store, keys: u64) -> Result<Vec<Sample>> {
-        self.bar.set_message(format!("killing {}", store.name()));
-        let mut opened = Vec::new();
-        // Opening repairs, so there is only one opening after each kill.
-        for _ in 0..if store == Store::SemelFile { OPENINGS } else { 1 } {
-            let path = self.folder.fresh("life")?;
-            fill_and_kill(&arguments(Task::FillAndGoOn, store, &path, keys, (1, 1)))?;
-            opened.extend(samples_of(&arguments(Task::Open, store, &path, keys, (1, 1)))?);
-            fs::remove_dir_all(&path)?;
-        }
-        self.bar.inc(1);
-        Ok(opened)
-    }
-}
-
-fn arguments(
-    task: Task,
-    store: Store,
-    folder: &Path,
-    keys: u64,
-    (rounds, window_ms): (u64, u64),
-) -> [String; 7] {
-    let task = task.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let [keys, rounds, window_ms] = [keys, rounds, window_ms].map(|number| number.to_string());
-    ["file-task".to_owned(), task, store.word(), folder.display().to_string(), keys, rounds, window_ms]
+/// Runs a task in a process and a folder of its own.
+fn in_own_process(task: Task, case: Case, folder: &TempFolder, args: &FileArgs) -> Result<Vec<Sample>> {
+    let path = folder.fresh("life")?;
+    let samples = samples_of(&arguments(task, case, &path, args.keys, args)?)?;
+    fs::remove_dir_all(&path)?;
+    Ok(samples)
 }
 
 fn fill_and_kill(arguments: &[String]) -> Result<()> {
@@ -150,67 +105,70 @@ fn fill_and_kill(arguments: &[String]) -> Result<()> {
 
 /// Measures every way in which a store can have been left.
 pub(super) fn measure_openings(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
-    let process = Process::new(folder, 2 * Store::FORMATS.len() as u64 + 1);
-    let mut add = |store: Store, keys, left, samples: Vec<Sample>| {
-        let case = Case::new(OPENING, store.name()).setting(left).load(keys);
-        samples.into_iter().for_each(|sample| rows.add(case, sample));
-    };
-    for store in Store::FORMATS {
-        add(store, args.keys, CLEAN_STOP, process.open_after_stop(store, args.keys)?);
-    }
+    let of =
+        |left| Store::FORMATS.map(|store| Case::new(OPENING, store.name()).setting(left).load(args.keys));
+    let mut cases = of(CLEAN_STOP).to_vec();
     if args.has(Part::Memory) {
-        let (store, keys) = (Store::SemelFile, args.keys * LARGE_TIMES);
-        add(store, keys, CLEAN_STOP, process.open_after_stop(store, keys)?);
+        cases.push(Case::new(OPENING, SEMEL).setting(CLEAN_STOP).load(args.keys * LARGE_TIMES));
     }
-    for store in Store::FORMATS.into_iter().filter(|_| args.has(Part::Reopen)) {
-        add(store, args.keys, KILLED, process.open_after_kill(store, args.keys)?);
+    if args.has(Part::Reopen) {
+        cases.extend(of(KILLED));
     }
-    process.bar.finish_and_clear();
-    Ok(())
+    drive(1, &[cases], rows, &mut |case, rows| {
+        let is_killed = case.setting == KILLED;
+        let (task, times) = match (is_killed, case.contestant) {
+            (false, _) => (Task::Fill, OPENINGS),
+            (true, SEMEL) => (Task::FillAndGoOn, OPENINGS),
+            (true, _) => (Task::FillAndGoOn, 1),
+        };
+        for time in 0..times {
+            let path = folder.path().join("life");
+            // Opening repairs, so there is only one opening after each kill.
+            if is_killed || time == 0 {
+                let arguments = arguments(task, case, &folder.fresh("life")?, case.load, args)?;
+                if is_killed { fill_and_kill(&arguments)? } else { drop(samples_of(&arguments)?) }
+            }
+            let opened = samples_of(&arguments(Task::Open, case, &path, case.load, args)?)?;
+            opened.into_iter().for_each(|sample| rows.add(case, sample));
+        }
+        Ok(fs::remove_dir_all(folder.path().join("life"))?)
+    })
 }
 
 /// Measures how long it takes to remove all keys once they are past their retention.
 pub(super) fn measure_expiry(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
-    let process = Process::new(folder, Store::FORMATS.len() as u64);
-    for store in Store::FORMATS {
-        let samples = process.run(Task::Expire, store, args.keys, args)?;
-        samples.into_iter().for_each(|sample| rows.add(Case::new(EXPIRY, store.name()), sample));
-    }
-    process.bar.finish_and_clear();
-    Ok(())
+    let cases = Store::FORMATS.map(|store| Case::new(EXPIRY, store.name())).into();
+    drive(1, &[cases], rows, &mut |case, rows| {
+        let samples = in_own_process(Task::Expire, case, folder, args)?;
+        samples.into_iter().for_each(|sample| rows.add(case, sample));
+        Ok(())
+    })
 }
 
 /// Measures whether the durable store gets slower as it grows.
 pub(super) fn measure_growth(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
-    let process = Process::new(folder, 1);
-    let samples = process.run(Task::Grow, Store::SemelFile, args.keys, args)?;
-    let (small, large) = samples.split_at(samples.len() / 2);
-    for (keys, samples) in sizes(args.keys).into_iter().zip([small, large]) {
-        samples.iter().for_each(|sample| rows.add(grown(keys), sample.clone()));
-    }
-    process.bar.finish_and_clear();
-    Ok(())
+    drive(1, &[vec![Case::new(GROWTH, SEMEL)]], rows, &mut |case, rows| {
+        let samples = in_own_process(Task::Grow, case, folder, args)?;
+        let (small, large) = samples.split_at(samples.len() / 2);
+        for (keys, samples) in sizes(args.keys).into_iter().zip([small, large]) {
+            samples.iter().for_each(|sample| rows.add(case.load(keys), sample.clone()));
+        }
+        Ok(())
+    })
+}
+
+/// Measures the disk that the durable store takes with about `keys` live records.
+pub(super) fn measure_disk(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
+    drive(1, &[vec![Case::new(DISK, SEMEL)]], rows, &mut |case, rows| {
+        let looks = in_own_process(Task::Churn, case, folder, args)?;
+        (1..).zip(looks).for_each(|(look, sample)| rows.add(case.load(look), sample));
+        Ok(())
+    })
 }
 
 /// The keys of the small store and of the large one.
 pub(super) const fn sizes(keys: u64) -> [u64; 2] {
     [keys / 2, keys * 5]
-}
-
-/// The durable store with so many keys.
-pub(super) const fn grown(keys: u64) -> Case {
-    Case::new(GROWTH, Store::SemelFile.name()).load(keys)
-}
-
-/// Measures the disk that the durable store takes with about `keys` live records.
-pub(super) fn measure_disk(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
-    let process = Process::new(folder, 1);
-    let samples = process.run(Task::Churn, Store::SemelFile, args.keys, args)?;
-    for (look, sample) in (1..).zip(samples) {
-        rows.add(Case::new(DISK, Store::SemelFile.name()).load(look), sample);
-    }
-    process.bar.finish_and_clear();
-    Ok(())
 }
 
 /// How many records come and go at about `keys` live ones.
@@ -300,7 +258,7 @@ fn expire(args: &FileTaskArgs) -> Result<Sample> {
 }
 
 fn expire_records(args: &FileTaskArgs) -> Result<Sample> {
-    let (runtime, clock) = (runtime(THREADS)?, MovableClock::new());
+    let (runtime, clock) = (runtime(THREADS)?, ManualClock::at(SystemClock::new().now().as_micros()));
     let store = FileStore::builder(&args.folder).clock(clock.clone()).open()?;
     let store = StoreAlone::new(store).retention(RETENTION);
     // Time passes while keys are written, so that they do not all end at the same moment.
@@ -375,7 +333,7 @@ type Churned = StoreAlone<FileStore>;
 
 /// Lets as many records come as pass their retention, and looks at the disk.
 fn churn(args: &FileTaskArgs) -> Result<Vec<Sample>> {
-    let (runtime, clock) = (runtime(THREADS)?, MovableClock::new());
+    let (runtime, clock) = (runtime(THREADS)?, ManualClock::at(SystemClock::new().now().as_micros()));
     let retention = STEP * u32::try_from(RETENTION_STEPS)?;
     let store = FileStore::builder(&args.folder).clock(clock.clone()).open()?;
     let store = Arc::new(StoreAlone::new(store).retention(retention));
@@ -428,7 +386,7 @@ async fn sweep(store: &Churned) -> Result<()> {
 }
 
 /// How many records count, and how many bytes they have.
-async fn live(store: &Churned, clock: &MovableClock) -> Result<(u64, u64)> {
+async fn live(store: &Churned, clock: &ManualClock) -> Result<(u64, u64)> {
     let (mut records, mut bytes, mut after) = (0, 0, None);
     loop {
         let page = store.store().scan(Scan { after, limit: BATCH, ..Scan::default() }).await?.value;
@@ -443,24 +401,4 @@ async fn live(store: &Churned, clock: &MovableClock) -> Result<(u64, u64)> {
     }
     ensure!(records > 0, "no record counts any more");
     Ok((records, bytes))
-}
-
-/// A clock that starts at the present time and stands still until it is advanced; every copy shows the same.
-#[derive(Clone)]
-struct MovableClock(Arc<AtomicU64>);
-
-impl MovableClock {
-    fn new() -> Self {
-        Self(Arc::new(AtomicU64::new(SystemClock::new().now().as_micros())))
-    }
-
-    fn advance(&self, span: Duration) {
-        self.0.fetch_add(u64::try_from(span.as_micros()).unwrap_or(0), Ordering::SeqCst);
-    }
-}
-
-impl Clock for MovableClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
-    }
 }

@@ -9,16 +9,16 @@ mod stores;
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::args::{FileArgs, Part};
+use crate::args::{FileArgs, Part, word};
 use crate::callers::{
     CYCLES, THREADS, at_least_best_peer, columns, groups, panel, runtime, until_quiet, window,
 };
 use crate::folder::TempFolder;
 use crate::report::{
-    Bar, Case, ChartBar, Column, MIB, Metric, Page, Panel, Row, Rows, Sample, Shown, TENTHS, WHOLE, count,
-    drive, filesystem, float, grouped, progress,
+    Bar, Case, ChartBar, Column, HUNDREDTHS, MIB, Metric, Page, Panel, Row, Rows, Sample, TENTHS,
+    THOUSANDTHS, WHOLE, count, drive, filesystem, float, grouped,
 };
 use crate::timing::OtherProcesses;
 use life::{CLEAN_STOP, KILLED};
@@ -36,25 +36,14 @@ const OPENING: &str = "opening";
 const EXPIRY: &str = "removing";
 const GROWTH: &str = "growth";
 const DISK: &str = "disk";
-const MILLIS: Shown = Shown { factor: 1.0, decimals: 3 };
-/// Told apart by lightness too, for readers who do not see the hues.
-const COLOURS: [(&str, &str); 6] = [
-    (SEMEL, "#1d5fa8"),
-    (Store::SemelEngine.name(), "#5fa8d3"),
-    (Store::Fjall.name(), "#8a5a00"),
-    (Store::Redb.name(), "#b8860b"),
-    (Store::Sqlite.name(), "#d4a72c"),
-    (Store::SqlitePerCall.name(), "#ecd48f"),
-];
 
 /// Measures every part that was asked for, and publishes the page.
 pub(crate) fn run(args: &FileArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
     let filesystem = filesystem(folder.path(), "name a folder on a disk with --folder")?;
     eprintln!("stores are made in {}, {filesystem}", folder.path().display());
-    let mut page = Page::new("file", "The durable store, beside fjall, redb and SQLite", args)?;
+    let mut page = Page::new("file", include_str!("../pages/file.md"), args)?;
     page.fact("filesystem", filesystem);
-    page.say("Every answer waits for fdatasync.");
     if args.has(Part::Throughput) {
         measure_throughput(args, &folder, &mut page)?;
         describe_throughput(&mut page);
@@ -76,22 +65,24 @@ pub(crate) fn run(args: &FileArgs) -> Result<()> {
         describe_disk(&mut page, args.keys);
     }
     drop(folder);
-    match args.only.as_slice() {
-        [] => page.publish(args.run.results.as_deref(), &COLOURS),
-        _ => page.publish_part(args.run.results.as_deref(), &COLOURS),
+    if !args.only.is_empty() && args.run.results.is_none() {
+        // A part must not replace the results of the whole.
+        page.print();
+        return Ok(());
     }
+    page.publish(args.run.results.as_deref())
 }
 
 /// Loads all contestants, then measures them and the raw disk in all rounds.
 fn measure_throughput(args: &FileArgs, folder: &TempFolder, page: &mut Page) -> Result<()> {
     let (runtime, mut entries) = (runtime(THREADS)?, Vec::new());
-    let bar = progress(Store::ALL.len() as u64);
-    for store in Store::ALL {
-        bar.set_message(format!("loading {}", store.name()));
-        entries.push(store.load(&folder.fresh(&store.word())?, args.keys, &runtime)?);
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
+    let loading = Store::ALL.map(|store| Case::new("loading", store.name())).into();
+    drive(1, &[loading], &mut page.rows, &mut |case, _| {
+        let store = Store::ALL.into_iter().find(|store| store.name() == case.contestant);
+        let store = store.context("every case has a store")?;
+        entries.push(store.load(&folder.fresh(&word(&store))?, args.keys, &runtime)?);
+        Ok(())
+    })?;
     let mut raw_sync = RawSync::new(&folder.fresh("raw-sync")?)?;
     until_quiet();
     let others = OtherProcesses::watch();
@@ -116,20 +107,13 @@ fn measure_throughput(args: &FileArgs, folder: &TempFolder, page: &mut Page) -> 
 }
 
 fn describe_throughput(page: &mut Page) {
-    page.section(
-        "Cycles per second",
-        "A cycle is a claim and a complete of a new key; one in ten is followed by a duplicate of an older key, which gets its \
-         outcome.\n`keys` done keys are there before the first window; callers are tokio tasks on two threads. Deferred work is \
-         what a contestant does\nafter it answered; the CPU time of a cycle includes it.",
-        CYCLES,
-        &columns("cycles/s", SEMEL),
-    );
+    page.table(CYCLES, &columns("cycles/s", SEMEL));
     let syncs = [
         Column::contestant(),
         Column::median("per second", Metric::PerSecond, WHOLE),
         Column::range(Metric::PerSecond, WHOLE),
     ];
-    page.section("The disk alone", "4 KiB and fdatasync.", SYNCS, &syncs);
+    page.table(SYNCS, &syncs);
     for callers in CALLERS {
         page.panel(panel(&page.rows, "Cycles (claim and complete)", CYCLES, callers));
     }
@@ -154,23 +138,19 @@ fn describe_openings(page: &mut Page, has: &dyn Fn(Part) -> bool) {
         Column::text("", |case| case.contestant.to_owned()),
         Column::load("keys"),
         Column::text("left by", |case| case.setting.to_owned()),
-        Column::median("seconds", Metric::Seconds, MILLIS),
-        Column::range(Metric::Seconds, MILLIS),
+        Column::median("seconds", Metric::Seconds, THOUSANDTHS),
+        Column::range(Metric::Seconds, THOUSANDTHS),
         Column::median("resident bytes", Metric::ResidentBytes, WHOLE),
         Column::median("anonymous", Metric::AnonymousBytes, WHOLE),
         Column::median("allocated in Rust", Metric::AllocatedBytes, WHOLE),
     ];
-    let words = "Each in a process of its own, with its files in the page cache, until the first claim is answered. Memory is what \
-                 the process\ngrew by, for each key.";
-    page.section("Opening, and memory", words, OPENING, &columns);
-    if let Some(bytes) = bytes_of_a_further_key(&page.rows) {
-        page.say(&format!("Each further key takes {bytes:.0} resident bytes of {SEMEL}."));
-    }
+    page.table(OPENING, &columns);
+    let further = bytes_of_a_further_key(&page.rows)
+        .map(|bytes| format!("\nEach further key takes {bytes:.0} resident bytes of {SEMEL}."));
+    page.value("further_key", further.unwrap_or_default());
     let keys = |row: &Row| format!("{} keys", grouped(row.case.load));
-    let seconds = |row: &Row| {
-        let hundredths = Shown { factor: 1.0, decimals: 2 };
-        (row.case.setting.to_owned(), ChartBar::of(row, Metric::Seconds, hundredths, &keys(row)))
-    };
+    let seconds =
+        |row: &Row| (row.case.setting.to_owned(), ChartBar::of(row, Metric::Seconds, HUNDREDTHS, &keys(row)));
     let rows = page.rows.of(OPENING);
     page.panel(Panel::new("Opening, until the first answer", "seconds: less is better", rows, seconds));
     let bytes = |row: &Row| ("1 key".to_owned(), ChartBar::of(row, Metric::ResidentBytes, WHOLE, &keys(row)));
@@ -212,17 +192,14 @@ fn describe_expiry(page: &mut Page) {
     let columns = [
         Column::contestant(),
         Column::median("keys", Metric::Keys, WHOLE),
-        Column::median("seconds", Metric::Seconds, MILLIS),
+        Column::median("seconds", Metric::Seconds, THOUSANDTHS),
         Column::median("longest batch ms", Metric::LongestBatchMs, TENTHS),
         Column::median("disk MiB before", Metric::DiskBytesBefore, MIB),
         Column::median("after", Metric::DiskBytes, MIB),
     ];
+    page.table(EXPIRY, &columns);
+    let bar = |row: &Row| ("all keys".to_owned(), ChartBar::of(row, Metric::Seconds, HUNDREDTHS, ""));
     let title = "Removing all keys after their retention";
-    page.section(title, "In durable batches of 1,024.", EXPIRY, &columns);
-    let bar = |row: &Row| {
-        let hundredths = Shown { factor: 1.0, decimals: 2 };
-        ("all keys".to_owned(), ChartBar::of(row, Metric::Seconds, hundredths, ""))
-    };
     page.panel(Panel::new(title, "seconds: less is better", page.rows.of(EXPIRY), bar));
     page.bars.push(expiry_bar(&page.rows));
 }
@@ -240,12 +217,11 @@ fn describe_growth(page: &mut Page, keys: u64) {
         Column::median("cycles/s", Metric::PerSecond, WHOLE),
         Column::range(Metric::PerSecond, WHOLE),
     ];
-    let words = format!("{}, both stores open, windows in turn.", count(life::CALLERS, "caller"));
-    page.section("Growth", &words, GROWTH, &columns);
-    let [small, large] = life::sizes(keys);
-    let times = page.rows.times(life::grown(large), life::grown(small), Metric::PerSecond);
-    let beside = format!("× those with {}", grouped(small));
-    page.bars.push(Bar::at_least(format!("cycles with {} keys", grouped(large)), 0.7, times, &beside));
+    page.table(GROWTH, &columns);
+    let [small, large] = life::sizes(keys).map(|keys| Case::new(GROWTH, SEMEL).load(keys));
+    let (name, beside) = (count(large.load, "key"), format!("× those with {}", grouped(small.load)));
+    let times = page.rows.times(large, small, Metric::PerSecond);
+    page.bars.push(Bar::at_least(format!("cycles with {name}"), 0.7, times, &beside));
 }
 
 fn describe_disk(page: &mut Page, keys: u64) {
@@ -254,12 +230,10 @@ fn describe_disk(page: &mut Page, keys: u64) {
         Column::median("live records", Metric::LiveRecords, WHOLE),
         Column::median("live MiB", Metric::LiveBytes, MIB),
         Column::median("disk MiB", Metric::DiskBytes, MIB),
-        Column::median("disk by live", Metric::DiskPerLive, Shown { factor: 1.0, decimals: 2 }),
+        Column::median("disk by live", Metric::DiskPerLive, HUNDREDTHS),
     ];
-    let records = grouped(life::records_churned(keys));
-    let words =
-        format!("{records} records came, and as many went as came. The first look is after half of them.");
-    page.section("Disk in a steady state", &words, DISK, &columns);
+    page.value("churned", grouped(life::records_churned(keys)));
+    page.table(DISK, &columns);
     page.bars.push(disk_bar(&page.rows));
 }
 

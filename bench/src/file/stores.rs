@@ -46,11 +46,6 @@ impl Store {
         }
     }
 
-    /// Its name on the command line, and of its folder.
-    pub(super) fn word(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-
     /// Opens what is in the folder, which has `keys` done keys.
     pub(super) fn open(self, folder: &Path, keys: u64) -> Result<Entry> {
         self.entry(folder, keys, None)
@@ -101,6 +96,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::args::word;
     use crate::callers::{CYCLES, Plan, runtime};
     use crate::contestants::refuses_a_second_claim;
     use crate::folder::TempFolder;
@@ -133,7 +129,7 @@ mod tests {
         let runtime = runtime(2).unwrap();
         let bytes = Response::new().encoded().len();
         for store in Store::ALL {
-            let entry = store.load(&folder.fresh(&store.word()).unwrap(), 3_000, &runtime).unwrap();
+            let entry = store.load(&folder.fresh(&word(&store)).unwrap(), 3_000, &runtime).unwrap();
             let plan = Plan { work: CYCLES, callers: 64, span: Duration::from_millis(60) };
             let sample = entry.loaded.window(&runtime, plan).unwrap();
             assert!(sample[&Metric::PerSecond] > 0.0, "{store:?}: {sample:?}");

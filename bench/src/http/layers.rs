@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use async_trait::async_trait;
 use axum::Router;
 use axum_idempotent::{IdempotentLayer, IdempotentOptions};
@@ -23,7 +23,6 @@ use tower_cookies::CookieManagerLayer;
 
 use super::handler::{Runs, charges, counts};
 use super::requests::SESSION_COOKIE;
-use crate::args::HttpServeArgs;
 use crate::contestants::roomy;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -45,24 +44,16 @@ pub(crate) enum Layer {
     CratestackMap,
 }
 
-impl Layer {
-    /// Its name on the command line.
-    pub(crate) fn word(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-}
-
 /// The handler behind this layer.
-pub(super) fn router(args: &HttpServeArgs) -> Result<Router> {
+pub(super) fn router(layer: Layer, location: &str) -> Result<Router> {
     let runs = Runs::default();
     let charges = charges(runs.clone());
-    let location = || args.location.as_deref().context("this layer needs a folder or a URL");
-    let layered = match args.layer {
+    let layered = match layer {
         Layer::Bare => charges,
         Layer::SemelMemory => semel(charges, Semel::new(roomy())),
-        Layer::SemelFile => semel(charges, Semel::new(FileStore::open(location()?)?)),
+        Layer::SemelFile => semel(charges, Semel::new(FileStore::open(location)?)),
         Layer::AxumIdempotent => axum_idempotent(charges),
-        Layer::CratestackRedis => cratestack(charges, RedisIdempotencyStore::open(location()?, "bench")?),
+        Layer::CratestackRedis => cratestack(charges, RedisIdempotencyStore::open(location, "bench")?),
         Layer::CratestackMap => cratestack(charges, MapStore::default()),
     };
     Ok(layered.merge(counts(runs)))

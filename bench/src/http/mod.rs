@@ -13,15 +13,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use test_services::{AppendFsync, Redis};
 
-use crate::args::{HttpArgs, HttpPart, HttpServeArgs};
+use crate::args::{HttpArgs, HttpPart, word};
 use crate::clients::Plan;
 use crate::folder::TempFolder;
 use crate::process::{SemelProgram, SemelStore, Server, serve};
 use crate::report::{
     Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, TENTHS, WHOLE, drive, filesystem,
+    grouped,
 };
 use crate::servers::redis_version;
-use crate::timing::busy_share;
 pub(crate) use layers::Layer;
 use nginx::AccessLog;
 use requests::{CALLERS, Keys, REPLAYED_KEYS, runs, window};
@@ -40,19 +40,6 @@ const PROXY_MEMORY: &str = "semel proxy, memory store";
 const PROXY_FILE: &str = "semel proxy, file store";
 /// The layers of others.
 const PEERS: [&str; 3] = [AXUM_IDEMPOTENT, CRATESTACK_REDIS, CRATESTACK_MAP];
-/// Told apart by lightness too, for readers who do not see the hues.
-const COLOURS: [(&str, &str); 10] = [
-    (BARE, "#8a949e"),
-    (SEMEL_MEMORY, "#1d5fa8"),
-    (SEMEL_FILE, "#7fb0e0"),
-    (PROXY_MEMORY, "#1d5fa8"),
-    (PROXY_FILE, "#7fb0e0"),
-    (AXUM_IDEMPOTENT, "#b8860b"),
-    (CRATESTACK_REDIS, "#ecd48f"),
-    (CRATESTACK_MAP, "#d4a72c"),
-    (NGINX, "#b8860b"),
-    (NGINX_LOG, "#ecd48f"),
-];
 
 /// What clients connect to.
 #[derive(Clone, Copy, Debug)]
@@ -127,34 +114,31 @@ fn base(part: HttpPart) -> Case {
 /// Measures every part that was asked for, and publishes the page.
 pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
-    let title = "semel over HTTP, beside a bare handler, other layers, and nginx";
-    let mut page = Page::new("http", title, args)?;
+    let mut page = Page::new("http", include_str!("../pages/http.md"), args)?;
     page.fact("filesystem", filesystem(folder.path(), "name a folder on a disk with --folder")?);
     let redis = Redis::start(AppendFsync::EverySecond)?;
     page.fact("nginx", nginx::version()?);
     page.fact("Redis", redis_version(&redis).context("Redis does not answer")?);
     let semel = SemelProgram::new(args.semel.as_deref());
     semel.describe(&mut page);
-    page.fact(
-        "other processes",
-        format!("{:.0}% of the machine before the first window", busy_share() * 100.0),
-    );
+    page.fact_other_processes();
     let backends = Backends { folder: &folder, redis: &redis.url(), semel: &semel };
     measure(args, &backends, &mut page.rows)?;
     let bars = args.parts().flat_map(|part| bars(&page.rows, part));
-    // A bar whose line was measured by nobody's wish is left out; otherwise it counts as not reached.
+    // With --line, bars of other lines are left out; otherwise what was not measured is not reached.
     page.bars = bars.filter(|bar| args.line.is_none() || !bar.found.contains("NaN")).collect();
     describe(&mut page, args);
-    if args.only.is_empty() && args.line.is_none() {
-        page.publish(args.run.results.as_deref(), &COLOURS)
-    } else {
-        page.publish_part(args.run.results.as_deref(), &COLOURS)
+    if !(args.only.is_empty() && args.line.is_none()) && args.run.results.is_none() {
+        // A part must not replace the results of the whole.
+        page.print();
+        return Ok(());
     }
+    page.publish(args.run.results.as_deref())
 }
 
 /// Serves the handler behind a layer, in a process of its own.
-pub(crate) fn run_server(args: &HttpServeArgs) -> Result<()> {
-    serve(|| layers::router(args))
+pub(crate) fn run_server(layer: Layer, location: &str, port: u16) -> Result<()> {
+    serve(port, || layers::router(layer, location))
 }
 
 /// What outlives a window.
@@ -201,26 +185,26 @@ impl Line {
     /// Starts its servers anew: nothing is kept of an earlier window but what Redis has.
     fn start(&self, backends: &Backends<'_>) -> Result<Servers> {
         let folder = backends.folder.fresh("server")?;
-        let handler = |layer: Layer, location: Option<&str>| {
-            let word = layer.word();
-            let arguments: Vec<&str> = ["http-serve", word.as_str()].into_iter().chain(location).collect();
-            Server::of_this_program(&arguments)
+        let handler = |layer: Layer, location: &str| {
+            Server::of_this_program(
+                &["http-serve", &word(&layer), location],
+                &backends.folder.fresh("handler")?,
+            )
         };
         let (front, handler) = match self.front {
             Front::Handler(layer) => {
                 let location = match layer {
-                    Layer::SemelFile => Some(folder.to_str().context("the path of the folder is not UTF-8")?),
-                    Layer::CratestackRedis => Some(backends.redis),
-                    _ => None,
+                    Layer::CratestackRedis => backends.redis,
+                    _ => folder.to_str().context("the path of the folder is not UTF-8")?,
                 };
                 (handler(layer, location)?, None)
             }
             Front::Nginx(log) => {
-                let handler = handler(Layer::Bare, None)?;
+                let handler = handler(Layer::Bare, "")?;
                 (nginx::start(handler.port, log, &folder)?, Some(handler))
             }
             Front::Proxy(store) => {
-                let handler = handler(Layer::Bare, None)?;
+                let handler = handler(Layer::Bare, "")?;
                 let upstream = format!("http://127.0.0.1:{}", handler.port);
                 // As nginx beside it: a proxy and nothing else.
                 let off = ["--admin", "off", "--access-log", "off"];
@@ -257,33 +241,12 @@ fn bars(rows: &Rows, part: HttpPart) -> Vec<Bar> {
 }
 
 fn describe(page: &mut Page, args: &HttpArgs) {
-    page.say(&format!(
-        "Clients are connections that send one request after the other, all on one thread; servers and clients share the cores. Every \
-         answer\nis checked, byte for byte, and at the end how often the handler ran. Replays are of {REPLAYED_KEYS} keys; there are \
-         {CALLERS} callers. Every window\nhas processes of its own, and a third as much time before it to warm up.",
-    ));
+    page.value("replayed_keys", grouped(REPLAYED_KEYS));
+    page.value("callers", grouped(CALLERS));
     for part in args.parts() {
-        let (work, title, about, times, cpu) = match part {
-            HttpPart::Layer => (
-                LAYERS,
-                "Layers around a handler",
-                "The handler takes an order in JSON and answers 201 with about 200 bytes of JSON. semel's layer has everything on, as \
-                 by default.\naxum-idempotent 0.6.0 is in its quicker mode, on its store in memory (moka); it reads no body, compares \
-                 no requests, and lets two\nat once both run. cratestack-axum 0.8.15 has no store in memory: it is on Redis \
-                 (appendfsync everysec), the quicker of the two that are\npublished for it, whose own processor time is not counted \
-                 here, and on a map that is written here for it.",
-                "× bare",
-                "CPU time of the server",
-            ),
-            HttpPart::Proxy => (
-                PROXIES,
-                "Proxies before a handler",
-                "nginx has 2 workers, connections to the handler that stay open, and an access log only where the line says so. `semel \
-                 proxy` is\nthe real program. Processor time is the proxy's alone; the handler behind it takes the same from the same \
-                 cores for all.",
-                "× nginx",
-                "CPU time of the proxy",
-            ),
+        let (work, title, times, cpu) = match part {
+            HttpPart::Layer => (LAYERS, "Layers around a handler", "× bare", "CPU time of the server"),
+            HttpPart::Proxy => (PROXIES, "Proxies before a handler", "× nginx", "CPU time of the proxy"),
         };
         let beside = move |case| (case, base(part));
         let columns = [
@@ -299,7 +262,7 @@ fn describe(page: &mut Page, args: &HttpArgs) {
             Column::times(times, Metric::PerSecond, beside),
             Column::times("CPU", Metric::ServerCpuUs, beside),
         ];
-        page.section(title, about, work, &columns);
+        page.table(work, &columns);
         let connections = base(part).load;
         let rate = |row: &Row| (row.case.setting.to_owned(), ChartBar::rate(row));
         let title = format!("{title}, {connections} connections");

@@ -23,7 +23,7 @@ pub(super) fn start(upstream: u16, log: AccessLog, folder: &Path) -> Result<Serv
     let folder_text = folder.to_str().context("the path of the folder is not UTF-8")?;
     fs::write(&configuration, settings(folder_text, port, upstream, log))?;
     let configuration = configuration.to_str().context("the path of the folder is not UTF-8")?;
-    Server::of_program(&["nginx", "-p", folder_text, "-c", configuration], port, folder)
+    Server::start(&["nginx", "-p", folder_text, "-c", configuration], port, folder)
 }
 
 /// The installed version.

@@ -1,5 +1,6 @@
 //! Horizontal bars with axes and labels, as SVG.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::page::{Shown, WHOLE};
@@ -16,9 +17,9 @@ const PANEL_FOOT: f64 = 62.0;
 const INK: &str = "#1f2933";
 const FAINT: &str = "#66727f";
 const GRID: &str = "#e3e7eb";
-
-/// The colour of each name.
-pub(crate) type Colours = [(&'static str, &'static str)];
+/// Told apart by lightness too, for readers who do not see the hues.
+const OWN_COLOURS: [&str; 2] = ["#1d5fa8", "#7fb0e0"];
+const PEER_COLOURS: [&str; 5] = ["#8a5a00", "#b8860b", "#d4a72c", "#ecd48f", "#8a949e"];
 
 /// One set of axes, with groups of bars.
 pub(crate) struct Panel {
@@ -70,8 +71,8 @@ impl Panel {
     }
 }
 
-/// The panels below each other, under a title and two lines of notes.
-pub(super) fn draw(title: &str, notes: &[String; 2], colours: &Colours, panels: &[Panel]) -> String {
+/// The panels below each other, under a title and two lines of notes. Bars with these names are blue.
+pub(super) fn draw(title: &str, notes: &[String; 2], own: &[&str], panels: &[Panel]) -> String {
     let height = HEAD + panels.iter().map(Panel::height).sum::<f64>();
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -82,12 +83,27 @@ pub(super) fn draw(title: &str, notes: &[String; 2], colours: &Colours, panels: 
     for (note, y) in notes.iter().zip([54.0, 70.0]) {
         text(&mut svg, (24.0, y), &format!("font-size=\"11\" fill=\"{FAINT}\""), note);
     }
-    let mut top = HEAD;
+    let (mut top, colours) = (HEAD, colours(own, panels));
     for panel in panels {
-        panel.draw(&mut svg, colours, top);
+        panel.draw(&mut svg, &colours, top);
         top += panel.height();
     }
     svg + "</svg>\n"
+}
+
+/// The colour of each name.
+type Colours<'a> = BTreeMap<&'a str, &'static str>;
+
+/// The next colour for every new name.
+fn colours<'a>(own: &[&str], panels: &'a [Panel]) -> Colours<'a> {
+    let (mut own_left, mut peers_left) = (OWN_COLOURS.iter().cycle(), PEER_COLOURS.iter().cycle());
+    let mut colours = Colours::new();
+    for bar in panels.iter().flat_map(|panel| &panel.groups).flat_map(|(_, bars)| bars) {
+        let is_own = bar.name.starts_with("semel") || own.contains(&bar.name.as_str());
+        let left = if is_own { &mut own_left } else { &mut peers_left };
+        colours.entry(&bar.name).or_insert_with(|| left.next().unwrap_or(&FAINT));
+    }
+    colours
 }
 
 impl Panel {
@@ -96,7 +112,7 @@ impl Panel {
         PANEL_HEAD + rows.sum::<f64>() + PANEL_FOOT
     }
 
-    fn draw(&self, svg: &mut String, colours: &Colours, top: f64) {
+    fn draw(&self, svg: &mut String, colours: &Colours<'_>, top: f64) {
         text(svg, (24.0, top + 18.0), "font-size=\"15\" font-weight=\"600\"", &self.title);
         let bars = self.groups.iter().flat_map(|(_, bars)| bars);
         let highest = bars.map(|bar| bar.spread.max).fold(0.0, f64::max);
@@ -140,8 +156,8 @@ impl Panel {
 }
 
 impl ChartBar {
-    fn draw(&self, svg: &mut String, colours: &Colours, y: f64, x: impl Fn(f64) -> f64) {
-        let colour = colours.iter().find(|(name, _)| *name == self.name).map_or(FAINT, |(_, colour)| colour);
+    fn draw(&self, svg: &mut String, colours: &Colours<'_>, y: f64, x: impl Fn(f64) -> f64) {
+        let colour = colours.get(self.name.as_str()).unwrap_or(&FAINT);
         let name_style = format!("font-size=\"12\" fill=\"{FAINT}\" text-anchor=\"end\"");
         text(svg, (LEFT - 8.0, y + 15.0), &name_style, &self.name);
         let Spread { median, min, max } = self.spread;
@@ -197,8 +213,8 @@ mod tests {
         let rows = rates(&[(Case::new("w", "a<b"), &[3.0, 2.0, 4.0])]);
         let bar = |row: &Row| ("G".to_owned(), ChartBar::of(row, Metric::PerSecond, WHOLE, "n"));
         let panels = [Panel::new("T", "A", rows.of("w"), bar)];
-        let svg = draw("title", &["first".into(), "second".into()], &[("a<b", "#123456")], &panels);
-        for part in ["title", "first", "second", ">T<", ">A<", ">G<", "a&lt;b", ">3  (n)<", "#123456"] {
+        let svg = draw("title", &["first".into(), "second".into()], &["a<b"], &panels);
+        for part in ["title", "first", "second", ">T<", ">A<", ">G<", "a&lt;b", ">3  (n)<", OWN_COLOURS[0]] {
             assert!(svg.contains(part), "{part}");
         }
     }

@@ -11,8 +11,8 @@ mod rows;
 
 pub(crate) use chart::{ChartBar, Panel};
 pub(crate) use facts::{filesystem, workspace};
-pub(crate) use page::{Column, MIB, MS, Page, Shown, TENTHS, WHOLE, count, grouped};
-pub(crate) use rounds::{drive, progress};
+pub(crate) use page::{Column, HUNDREDTHS, MIB, MS, Page, Shown, TENTHS, THOUSANDTHS, WHOLE, count, grouped};
+pub(crate) use rounds::drive;
 #[cfg(test)]
 pub(crate) use rows::tests::{rates, reached};
 pub(crate) use rows::{Bar, Case, Metric, Row, Rows, Sample, float};

@@ -1,6 +1,6 @@
 //! The page of a measurement: tables in markdown, a chart in SVG, and everything as JSON.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -8,29 +8,38 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::chart::{Colours, Panel, draw};
+use super::chart::{Panel, draw};
 use super::facts::{machine_and_build, workspace};
 use super::rows::{Bar, Case, Metric, Row, Rows, float};
+use crate::timing::OtherProcesses;
 
 /// What a measurement found, and how it is shown.
 pub(crate) struct Page {
     /// The name of the files it is written to.
     name: &'static str,
-    title: &'static str,
+    /// A title and sections in markdown, with the names of values in braces.
+    template: String,
+    values: BTreeMap<&'static str, String>,
     facts: Vec<(&'static str, String)>,
     settings: Map<String, Value>,
     pub(crate) rows: Rows,
     pub(crate) bars: Vec<Bar>,
-    text: String,
     panels: Vec<Panel>,
+    /// Bars of the chart that are semel's, beside those whose name starts with `semel`.
+    pub(crate) own: &'static [&'static str],
 }
 
 impl Page {
     /// Starts with the facts about the machine and the build, and the settings of the run.
-    pub(crate) fn new(name: &'static str, title: &'static str, settings: &impl Serialize) -> Result<Self> {
+    pub(crate) fn new(
+        name: &'static str,
+        template: impl Into<String>,
+        settings: &impl Serialize,
+    ) -> Result<Self> {
         let settings = serde_json::from_value(serde_json::to_value(settings)?)?;
-        let (rows, bars, text, panels) = Default::default();
-        Ok(Self { name, title, facts: machine_and_build(), settings, rows, bars, text, panels })
+        let (template, facts) = (template.into(), machine_and_build());
+        let (values, rows, bars, panels, own) = Default::default();
+        Ok(Self { name, template, values, facts, settings, rows, bars, panels, own })
     }
 
     /// One more fact that a reader must know.
@@ -38,65 +47,74 @@ impl Page {
         self.facts.push((name, value.into()));
     }
 
-    /// A paragraph.
-    pub(crate) fn say(&mut self, words: &str) {
-        // Writing to a string cannot fail.
-        let _ = write!(self.text, "\n{}\n", words.trim());
+    /// Waits a second, and notes how busy other processes are.
+    pub(crate) fn fact_other_processes(&mut self) {
+        let share = OtherProcesses::share_while_idle() * 100.0;
+        self.fact("other processes", format!("{share:.0}% of the machine before the first window"));
     }
 
-    /// A heading with a paragraph, and the table of one kind of work.
-    pub(crate) fn section(&mut self, heading: &str, words: &str, work: &str, columns: &[Column<'_>]) {
-        self.say(&format!("## {heading}"));
-        if !words.is_empty() {
-            self.say(words);
-        }
+    /// A value of the template.
+    pub(crate) fn value(&mut self, name: &'static str, value: impl Into<String>) {
+        self.values.insert(name, value.into());
+    }
+
+    /// The table of one kind of work, which is the value of that name.
+    pub(crate) fn table(&mut self, work: &'static str, columns: &[Column<'_>]) {
         let cells = |row: &Row| columns.iter().map(|column| (column.cell)(&self.rows, row)).collect();
         let heading: Vec<&str> = columns.iter().map(|column| column.heading.as_str()).collect();
         let lines: Vec<Vec<String>> = self.rows.of(work).map(cells).collect();
-        self.say(&table(&heading, &lines));
+        self.value(work, table(&heading, &lines).trim_end());
     }
 
     pub(crate) fn panel(&mut self, panel: Panel) {
         self.panels.push(panel);
     }
 
+    /// Prints the page.
+    pub(crate) fn print(&self) {
+        print!("{}", self.markdown());
+    }
+
     /// Prints the page, and writes it as `NAME.md`, `NAME.svg` and `NAME.json`; by default to `results` of this workspace.
-    pub(crate) fn publish(&self, results: Option<&Path>, colours: &Colours) -> Result<()> {
-        let markdown = self.markdown();
-        print!("{markdown}");
+    pub(crate) fn publish(&self, results: Option<&Path>) -> Result<()> {
+        self.print();
         let folder = results.map_or_else(|| workspace().join("results"), Path::to_path_buf);
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        let chart = draw(self.title, &[self.facts_line(), self.settings_line()], colours, &self.panels);
-        for (extension, text) in [("md", markdown), ("svg", chart), ("json", self.json()?)] {
+        let title = self.template.lines().next().unwrap_or_default().trim_start_matches("# ");
+        let chart = draw(title, &[self.facts_line(), self.settings_line()], self.own, &self.panels);
+        for (extension, text) in [("md", self.markdown()), ("svg", chart), ("json", self.json()?)] {
             let path = folder.join(format!("{}.{extension}", self.name));
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }
 
-    /// Publishes the page of a part of the measurement: printed only, unless a folder is named, so that a part never
-    /// replaces the results of the whole.
-    pub(crate) fn publish_part(&self, results: Option<&Path>, colours: &Colours) -> Result<()> {
-        if results.is_some() {
-            return self.publish(results, colours);
-        }
-        print!("{}", self.markdown());
-        Ok(())
-    }
-
+    /// The template with its values; a section that lacks one was not measured, and is left out.
     fn markdown(&self) -> String {
+        let mut sections = self.template.split("\n## ").map(|section| self.filled(section));
+        let head = sections.next().flatten().unwrap_or_default();
+        let (title, words) = head.split_once('\n').unwrap_or_default();
         let verdict = |bar: &Bar| if bar.reached { "reached" } else { "NOT reached" }.to_owned();
         let cells = |bar: &Bar| vec![bar.name.clone(), bar.wanted.clone(), bar.found.clone(), verdict(bar)];
         let bars: Vec<Vec<String>> = self.bars.iter().map(cells).collect();
         format!(
-            "# {}\n\n{}.\n{}.\n\nA number is the median of the rounds, with their minimum and maximum in parentheses; rounds are interleaved.\n\
-             A ratio is the median of the ratios of the same round.\n{}\n## Bars\n\n{}",
-            self.title,
+            "{title}\n\n{}.\n{}.\n\nA number is the median of the rounds, with their minimum and maximum in parentheses; rounds are \
+             interleaved. A ratio is\nthe median of the ratios of the same round.\n{words}\n{}## Bars\n\n{}",
             self.facts_line(),
             self.settings_line(),
-            self.text,
+            sections.flatten().map(|section| format!("## {}\n\n", section.trim_end())).collect::<String>(),
             table(&["", "wanted", "found", ""], &bars)
         )
+    }
+
+    fn filled(&self, section: &str) -> Option<String> {
+        let (mut text, mut rest) = (String::new(), section);
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, behind) = after.split_once('}')?;
+            text = text + before + self.values.get(name)?;
+            rest = behind;
+        }
+        Some(text + rest)
     }
 
     fn facts_line(&self) -> String {
@@ -136,6 +154,8 @@ pub(crate) struct Shown {
 
 pub(crate) const WHOLE: Shown = Shown { factor: 1.0, decimals: 0 };
 pub(crate) const TENTHS: Shown = Shown { factor: 1.0, decimals: 1 };
+pub(crate) const HUNDREDTHS: Shown = Shown { factor: 1.0, decimals: 2 };
+pub(crate) const THOUSANDTHS: Shown = Shown { factor: 1.0, decimals: 3 };
 /// Of microseconds.
 pub(crate) const MS: Shown = Shown { factor: 1e-3, decimals: 2 };
 /// Of bytes.
@@ -264,8 +284,9 @@ mod tests {
     #[test]
     fn a_page_has_facts_settings_tables_and_verdicts_and_its_json_every_round() {
         let (own, peer) = (Case::new("cycles", "own").load(1_024), Case::new("cycles", "peer").load(1_024));
-        let mut page =
-            Page::new("name", "The title", &serde_json::json!({ "keys": 1_000, "only": [] })).unwrap();
+        let template = "# The title\n\nWords.\n\n## Cycles\n\n{cycles}\n\n## Replays\n\n{replays}\n";
+        let settings = serde_json::json!({ "keys": 1_000, "only": [] });
+        let mut page = Page::new("name", template, &settings).unwrap();
         page.rows = rates(&[(own, &[3_000.0, 1_000.0, 2_000.0]), (peer, &[1_000.0; 3])]);
         page.fact("filesystem", "ext4");
         page.bars.push(page.rows.at_least("own".to_owned(), 3.0, own, peer));
@@ -277,17 +298,18 @@ mod tests {
             Column::median("p99 ms", Metric::P99Us, MS),
             Column::times("× peer", Metric::PerSecond, |case| (case, case.contestant("peer"))),
         ];
-        page.section("Cycles", "Some words.", "cycles", &columns);
+        page.table("cycles", &columns);
         let text = page.markdown();
         for part in [
             "# The title\n\ncores: ",
             "; filesystem: ext4.\nkeys: 1,000; only: [].\n",
-            "\n## Cycles\n\nSome words.\n\n|      | callers |",
+            "\n\nWords.\n\n## Cycles\n\n|      | callers |",
             "| own  |   1,024 |    2,000 | (1,000 to 3,000) |        |  2.00× |\n",
             "| own | at least 3.0× peer | 2.00× | NOT reached |\n",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+        assert!(!text.contains("Replays"), "what was not measured is left out: {text}");
         let json: Value = serde_json::from_str(&page.json().unwrap()).unwrap();
         assert_eq!(json["facts"]["profile"], env!("CARGO_PROFILE_NAME"));
         assert_eq!(json["rows"][0]["contestant"], "own");

@@ -32,7 +32,7 @@ pub(crate) fn drive(
 }
 
 /// A bar on stderr, if that is a terminal.
-pub(crate) fn progress(length: u64) -> ProgressBar {
+fn progress(length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
     if let Ok(style) = ProgressStyle::with_template("{msg:40} {wide_bar} {pos}/{len} {eta:>4}") {
         bar.set_style(style);

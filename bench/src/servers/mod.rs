@@ -23,7 +23,6 @@ use crate::inputs::{BODY_BYTES, Response};
 use crate::report::{
     Case, ChartBar, Column, Metric, Page, Panel, Row, Rows, Sample, WHOLE, count, drive, float,
 };
-use crate::timing::busy_share;
 pub(crate) use postgres::{run as run_postgres, version as postgres_version};
 pub(crate) use redis::{run as run_redis, version as redis_version};
 
@@ -35,13 +34,6 @@ const COUNTED: &str = "counted";
 /// How many done keys are loaded at a time.
 const LOADED_TOGETHER: usize = 1_024;
 const SCANNED_TOGETHER: usize = 1_000;
-/// Told apart by lightness too, for readers who do not see the hues.
-const COLOURS: [(&str, &str); 4] = [
-    (SEMEL, "#1d5fa8"),
-    (postgres::PER_CALL, "#b8860b"),
-    (postgres::CRATESTACK, "#ecd48f"),
-    (redis::PER_CALL, "#d4a72c"),
-];
 
 /// The engine over this store, which is loaded first. It keeps no replays in memory: the others ask their server each
 /// time, too.
@@ -63,10 +55,7 @@ fn batches(keys: u64) -> impl Iterator<Item = Range<u64>> {
 /// Measures all entries in all rounds.
 fn measure(entries: &[Entry], args: &ServerArgs, runtime: &Runtime, page: &mut Page) -> Result<()> {
     until_quiet();
-    page.fact(
-        "other processes",
-        format!("{:.0}% of the machine before the first window", busy_share() * 100.0),
-    );
+    page.fact_other_processes();
     let span = Duration::from_millis(args.window_ms);
     let groups = groups(entries, &[CYCLES, REPLAYS], &CALLERS);
     drive(args.run.rounds, &groups, &mut page.rows, &mut |case, rows| {
@@ -75,27 +64,17 @@ fn measure(entries: &[Entry], args: &ServerArgs, runtime: &Runtime, page: &mut P
     })
 }
 
-/// Describes what was measured and counted.
+/// Tables and panels of what was measured and counted.
 fn describe(page: &mut Page) {
-    page.say(
-        "A cycle is a claim and a complete of a new key with an outcome of 150 bytes; one in ten is followed by a duplicate of an \
-         older key, which\ngets its outcome. A replay is a claim of a key that is done. `keys` done keys are there before the first \
-         window; callers are tokio tasks\non two threads. The server and all callers share the cores. semel keeps no replays in memory \
-         here. \"With deferred work\" is over all of\nthe time, until deferred work is done too: semel counts duplicates and writes the \
-         counts in batches; here nearly every one is of another\nkey, which is the worst case. CPU time is that of the process of the \
-         callers alone, with deferred work.",
-    );
-    page.section("Cycles", "", CYCLES, &columns("cycles/s", SEMEL));
-    page.section("Replays", "", REPLAYS, &columns("replays/s", SEMEL));
+    page.table(CYCLES, &columns("cycles/s", SEMEL));
+    page.table(REPLAYS, &columns("replays/s", SEMEL));
     let counted = [
         Column::contestant(),
         Column::median("keys loaded", Metric::KeysLoaded, WHOLE),
         Column::median("keys run", Metric::KeysRun, WHOLE),
         Column::median("replays", Metric::Replays, WHOLE),
     ];
-    let words = "Counted on the server at the end, and equal to what callers were answered: every key is done and ran once, every \
-                 duplicate\nwas a replay.";
-    page.section("What was done", words, COUNTED, &counted);
+    page.table(COUNTED, &counted);
     for callers in CALLERS {
         page.panel(panel(&page.rows, "Cycles (claim and complete)", CYCLES, callers));
     }

@@ -11,19 +11,19 @@ use cratestack_sqlx::sqlx::postgres::PgPoolOptions;
 use cratestack_sqlx::sqlx::types::Uuid;
 use semel_postgres::{PostgresStore, migrate};
 use test_services::Postgres;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-use super::{COLOURS, Census, SEMEL, batches, census_of, check, describe, load_semel, measure};
+use super::{Census, SEMEL, batches, census_of, check, describe, load_semel, measure};
 use crate::args::ServerArgs;
 use crate::callers::{CYCLES, Entry, REPLAYS, THREADS, at_least_best_peer, cpu_at_most_best_peer, runtime};
 use crate::contestants::{Claimed, Contestant};
 use crate::inputs::{self, BODY_BYTES, Name, OPERATION, Response, SCOPE};
 use crate::report::{Bar, Case, Page, Rows, filesystem};
 
-pub(super) const PER_CALL: &str = "per call, pool of 32";
-pub(super) const CRATESTACK: &str = "cratestack-sqlx";
+const PER_CALL: &str = "per call, pool of 32";
+const CRATESTACK: &str = "cratestack-sqlx";
 const STATUS: u16 = 201;
 /// How many connections those have that call the server for each call.
 const CONNECTIONS: u32 = 32;
@@ -33,16 +33,13 @@ pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     let server = Postgres::start()?;
     let filesystem = filesystem(&server.folder().canonicalize()?, "set TMPDIR to a folder on a disk")?;
     eprintln!("the server is in {}, {filesystem}", server.folder().display());
-    let title = "semel on PostgreSQL, beside the per-call pattern and cratestack-sqlx";
-    let mut page = Page::new("postgres", title, args)?;
+    let mut page = Page::new(
+        "postgres",
+        concat!(include_str!("../pages/postgres.md"), include_str!("../pages/servers.md")),
+        args,
+    )?;
     page.fact("filesystem", filesystem);
     page.fact("PostgreSQL", version(&server)?);
-    page.say(
-        "Every contestant has a table of its own on one server with durable settings: an acknowledged commit is on disk. Per call is \
-         what\nprojects write themselves: upsert, select when no row came back, update; prepared statements, a pool of 32. \
-         cratestack-sqlx 0.8.15 is\nmeasured as published, with a pool of 32 that does not test connections before it lends them. \
-         Names of keys are in order, which suits\nan index on text; semel's is on a digest.",
-    );
     let (runtime, url, keys) = (runtime(THREADS)?, server.url(), args.keys);
     let (client, store, entries) = runtime.block_on(open(&url, keys))?;
     measure(&entries, args, &runtime, &mut page)?;
@@ -53,7 +50,7 @@ pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     check(cratestack, keys, &runtime, rows, async || count(&client, Cratestack::COUNT).await)?;
     page.bars = bars(&page.rows);
     describe(&mut page);
-    page.publish(args.run.results.as_deref(), &COLOURS)
+    page.publish(args.run.results.as_deref())
 }
 
 /// The version of the server.
@@ -140,7 +137,7 @@ impl PerCall {
         let client = connect(url).await?;
         client.batch_execute(TABLE).await?;
         load(&client, LOAD_PER_CALL, keys, Self::key).await?;
-        let pool = Pool::open(url, &[UPSERT, SELECT, UPDATE]).await?;
+        let pool = Pool::open(url, [UPSERT, SELECT, UPDATE]).await?;
         Ok(Self { pool, tokens: AtomicI64::new(1), outcome: Response::new().body })
     }
 
@@ -155,24 +152,23 @@ impl Contestant for PerCall {
     async fn claim(&self, number: u64) -> Result<Claimed<Self::Run>> {
         let (key, token) = (Self::key(number), self.tokens.fetch_add(1, Ordering::Relaxed));
         let fingerprint = inputs::digest(number);
-        let lent = self.pool.take().await?;
-        let connection = lent.connection()?;
-        let [upsert, select, _] = connection.statements.as_slice() else {
-            bail!("there are three statements")
-        };
+        let connection = self.pool.take().await?;
+        let Connection { client, statements: [upsert, select, _] } = &connection;
         let parameters: [&(dyn ToSql + Sync); 3] = [&key, &token, &fingerprint.as_slice()];
-        if connection.client.query_opt(upsert, &parameters).await?.is_some() {
+        let is_new = client.query_opt(upsert, &parameters).await?.is_some();
+        let row = if is_new { None } else { client.query_opt(select, &[&key]).await? };
+        self.pool.give_back(connection);
+        if is_new {
             return Ok(Claimed::Run((key, token)));
         }
-        let row = connection.client.query_opt(select, &[&key]).await?;
         replay(&row.context("the row is gone")?, &fingerprint)
     }
 
     async fn complete(&self, (key, token): Self::Run) -> Result<()> {
-        let lent = self.pool.take().await?;
-        let connection = lent.connection()?;
-        let [_, _, update] = connection.statements.as_slice() else { bail!("there are three statements") };
-        let updated = connection.client.execute(update, &[&key, &token, &self.outcome]).await?;
+        let connection = self.pool.take().await?;
+        let Connection { client, statements: [.., update] } = &connection;
+        let updated = client.execute(update, &[&key, &token, &self.outcome]).await?;
+        self.pool.give_back(connection);
         ensure!(updated == 1, "{key} was not completed");
         Ok(())
     }
@@ -191,21 +187,11 @@ struct Pool {
     idle: Mutex<Vec<Connection>>,
 }
 
-/// A connection, and statements in the order in which they were given.
 struct Connection {
     client: Client,
-    statements: Vec<Statement>,
+    statements: [Statement; 3],
 }
 
-/// A connection that goes back when this is dropped.
-struct Lent<'a> {
-    pool: &'a Pool,
-    connection: Option<Connection>,
-    /// Given back after the connection: fields are dropped later than `drop` runs.
-    _permit: SemaphorePermit<'a>,
-}
-
-/// Opens one connection.
 async fn connect(url: &str) -> Result<Client> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);
@@ -213,44 +199,31 @@ async fn connect(url: &str) -> Result<Client> {
 }
 
 impl Pool {
-    /// Opens all connections.
-    async fn open(url: &str, statements: &[&str]) -> Result<Self> {
+    async fn open(url: &str, [first, second, third]: [&str; 3]) -> Result<Self> {
         let mut idle = Vec::new();
         for _ in 0..CONNECTIONS {
             let client = connect(url).await?;
-            let mut prepared = Vec::new();
-            for statement in statements {
-                prepared.push(client.prepare(statement).await?);
-            }
-            idle.push(Connection { client, statements: prepared });
+            let (first, second) = (client.prepare(first).await?, client.prepare(second).await?);
+            let statements = [first, second, client.prepare(third).await?];
+            idle.push(Connection { client, statements });
         }
         Ok(Self { permits: Semaphore::new(idle.len()), idle: Mutex::new(idle) })
     }
 
     /// Waits for a connection.
-    async fn take(&self) -> Result<Lent<'_>> {
-        let permit = self.permits.acquire().await?;
+    async fn take(&self) -> Result<Connection> {
+        self.permits.acquire().await?.forget();
         let connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        Ok(Lent {
-            pool: self,
-            connection: Some(connection.context("a permit is a connection")?),
-            _permit: permit,
-        })
+        connection.context("a permit is a connection")
+    }
+
+    fn give_back(&self, connection: Connection) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        self.permits.add_permits(1);
     }
 }
 
-impl Lent<'_> {
-    fn connection(&self) -> Result<&Connection> {
-        self.connection.as_ref().context("a connection is there until it is dropped")
-    }
-}
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(self.connection.take());
-    }
-}
-
+/// The principal is [`SCOPE`].
 const LOAD_CRATESTACK: &str =
     "INSERT INTO cratestack_idempotency (principal_fingerprint, key, request_hash, reservation_id,
         response_status, response_headers, response_body, expires_at)

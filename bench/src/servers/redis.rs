@@ -9,26 +9,25 @@ use redis::{AsyncConnectionConfig, Client};
 use semel_redis::RedisStore;
 use test_services::{AppendFsync, Redis};
 
-use super::{COLOURS, Census, SEMEL, batches, census_of, check, describe, load_semel, measure};
+use super::{Census, SEMEL, batches, census_of, check, describe, load_semel, measure};
 use crate::args::ServerArgs;
 use crate::callers::{CYCLES, Entry, THREADS, at_least_best_peer, runtime};
 use crate::contestants::{Claimed, Contestant};
 use crate::inputs::{self, BODY_BYTES, Name, OPERATION, Response, SCOPE};
 use crate::report::{Case, Page, filesystem};
 
-pub(super) const PER_CALL: &str = "SET NX, GET, SET";
+const PER_CALL: &str = "SET NX, GET, SET";
 const EVERYSEC: &str = "everysec";
 const ALWAYS: &str = "always";
 
 /// Measures everything, and publishes the page.
 pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     let runtime = runtime(THREADS)?;
-    let mut page = Page::new("redis", "semel on Redis, beside SET NX, GET and SET", args)?;
-    page.say(
-        "There are two servers, one with appendfsync everysec and one with always, and both contestants are on each. The other one is \
-         what\nprojects write themselves, on one multiplexed connection: SET NX PX to claim, GET when the key was there, SET to \
-         complete. It has no\nversions: a caller that comes late overwrites.",
-    );
+    let mut page = Page::new(
+        "redis",
+        concat!(include_str!("../pages/redis.md"), include_str!("../pages/servers.md")),
+        args,
+    )?;
     let (mut servers, mut entries) = (Vec::new(), Vec::new());
     for (setting, fsync) in [(EVERYSEC, AppendFsync::EverySecond), (ALWAYS, AppendFsync::Always)] {
         let server = Redis::start(fsync)?;
@@ -54,7 +53,7 @@ pub(crate) fn run(args: &ServerArgs) -> Result<()> {
         })
         .into();
     describe(&mut page);
-    page.publish(args.run.results.as_deref(), &COLOURS)
+    page.publish(args.run.results.as_deref())
 }
 
 async fn load(url: &str, keys: u64) -> Result<(RedisStore, [Entry; 2])> {

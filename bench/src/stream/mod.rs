@@ -22,10 +22,9 @@ use crate::callers::{THREADS, runtime, until_quiet};
 use crate::folder::TempFolder;
 use crate::report::{
     Bar, Case, ChartBar, Column, Metric, Page, Panel, Row, Rows, Sample, Shown, TENTHS, WHOLE, drive,
-    filesystem, grouped, progress,
+    filesystem, grouped,
 };
 use crate::servers::{postgres_version, redis_version};
-use crate::timing::busy_share;
 use reader::{EVENTS_MAX, Kind, Plan, StreamReader};
 
 /// The name of the pipeline.
@@ -34,8 +33,9 @@ const PIPELINE: &str = "invoices";
 const BATCHES: [u64; 3] = [1, 100, 1_000];
 const NEW: &str = "new events";
 const DUPLICATES: &str = "duplicates";
-/// Told apart by lightness too, for readers who do not see the hues.
-const COLOURS: [(&str, &str); 2] = [(NEW, "#1d5fa8"), (DUPLICATES, "#d4a72c")];
+
+/// Milliseconds, of microseconds: batches in memory take less than one.
+const MS: Shown = Shown { factor: 1e-3, decimals: 3 };
 
 /// Where receipts and offsets are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,31 +62,28 @@ impl Backend {
 /// Measures everything, and publishes the page.
 pub(crate) fn run(args: &StreamArgs) -> Result<()> {
     let servers = Servers::start(args.folder.as_deref())?;
-    let mut page = Page::new("stream", "Events through a pipeline, by store and by batch", args)?;
+    let mut page = Page::new("stream", include_str!("../pages/stream.md"), args)?;
     page.fact("filesystem", servers.filesystem()?);
     page.fact("PostgreSQL", postgres_version(&servers.postgres)?);
     page.fact("Redis", redis_version(&servers.redis)?);
     let runtime = runtime(THREADS)?;
-    let bar = progress(Backend::ALL.len() as u64);
     let mut entries = Vec::new();
-    for backend in Backend::ALL {
-        bar.set_message(format!("loading {}", backend.name()));
+    let loading = Backend::ALL.map(|backend| case("loading", backend, args.events)).into();
+    drive(1, &[loading], &mut page.rows, &mut |case, _| {
+        let backend = Backend::ALL.into_iter().find(|backend| backend.name() == case.contestant);
+        let backend = backend.context("every case has a backend")?;
         entries.push(runtime.block_on(servers.open(backend, args.events))?);
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
+        Ok(())
+    })?;
     until_quiet();
-    page.fact(
-        "other processes",
-        format!("{:.0}% of the machine before the first window", busy_share() * 100.0),
-    );
+    page.fact_other_processes();
     measure(args, &mut entries, &runtime, &mut page.rows)?;
     let receipts = entries.iter().map(|entry| entry.ensure_kept(&runtime));
     let receipts = receipts.sum::<Result<u64>>()?;
-    page.fact("receipts looked up at the end", grouped(receipts));
+    page.value("receipts", grouped(receipts));
     page.bars = bars(&page.rows);
     describe(&mut page);
-    page.publish(args.run.results.as_deref(), &COLOURS)
+    page.publish(args.run.results.as_deref())
 }
 
 fn measure(args: &StreamArgs, entries: &mut [Entry], runtime: &Runtime, rows: &mut Rows) -> Result<()> {
@@ -220,16 +217,8 @@ fn bars(rows: &Rows) -> Vec<Bar> {
 }
 
 fn describe(page: &mut Page) {
-    page.say(&format!(
-        "One pipeline reads one stream alone, batch after batch, with `Pipeline::process` and a handler that does nothing; servers and \
-         pipeline\nshare the cores. New events are claimed, handled and completed; then the offset is committed, once a batch. Duplicates \
-         have a receipt.\nPayloads have 150 bytes; making them is not measured. `events` events have receipts before the first window; a \
-         window ends after\n`window_ms` or {} events, and a fifth as much time before it is to warm up. No replays are kept in memory \
-         here. New events of the\nmemory store go into a store of their own in each window. Each answer was checked; at the end all \
-         receipts were looked up, and the offsets.",
-        grouped(EVENTS_MAX)
-    ));
-    const MS: Shown = Shown { factor: 1e-3, decimals: 3 };
+    page.own = &[NEW];
+    page.value("events_max", grouped(EVENTS_MAX));
     let columns = || {
         vec![
             Column::contestant(),
@@ -242,10 +231,10 @@ fn describe(page: &mut Page) {
             Column::times("× batches of 1", Metric::PerSecond, |case| (case, case.load(1))),
         ]
     };
-    page.section("New events", "", NEW, &columns());
+    page.table(NEW, &columns());
     let mut duplicates = columns();
     duplicates.push(Column::times("× new events", Metric::PerSecond, |case| (case, case.work(NEW))));
-    page.section("Duplicates", "", DUPLICATES, &duplicates);
+    page.table(DUPLICATES, &duplicates);
     // A panel a store: their scales are too far apart for one.
     for backend in Backend::ALL {
         let rows = page.rows.all().iter().filter(|row| row.case.contestant == backend.name());
