@@ -2,36 +2,31 @@
 //!
 //! # Layout
 //!
-//! - [`args`]: what was typed.
-//! - [`inputs`]: what every contestant is given, the same for all.
-//! - [`contestants`]: the engine, a store alone, and two maps: as usually written, and lean.
-//! - [`databases`]: general embedded databases as contestants, behind one group commit.
-//! - [`memory`]: the measurement of the memory store: rates, bytes a record, latency at the bound, and the bars.
-//! - [`file`]: that of the durable store: rates, opening, memory, removal, growth, disk, and the bars.
-//! - [`servers`]: those of the stores on PostgreSQL and Redis: rates, processor time, and the bars.
-//! - [`http`]: that of the layer and the proxy: rates, latency, processor time, and the bars.
-//! - [`claims`]: that of the claim server: cycles by single requests and in batches, and the bars.
-//! - [`stream`]: that of pipelines: events per second by store and by batch, and the bars.
-//! - [`report`]: what all need to show numbers as a table, a chart and JSON.
-//! - [`runtime`]: where callers are. [`stopwatch`]: real time and processor time.
-//! - [`mod@window`]: many callers for a while.
-//! - [`counting`]: an allocator that can count, for bytes a record.
+//! - [`memory`], [`file`], [`servers`] (PostgreSQL and Redis), [`http`], [`claims`] (the claim server) and [`stream`]: one
+//!   measurement each. It says who is measured, how one window is driven, which bars are drawn, and the words of its page.
+//! - [`report`]: what all of them share: rows of numbers, interleaved rounds, and the page as markdown, SVG and JSON.
+//! - [`contestants`] and [`databases`]: who is measured through the same calls. [`inputs`]: what all of them are given.
+//! - [`callers`]: many callers of a contestant for a while. [`clients`]: many connections to a server for a while.
+//! - [`process`]: second processes. [`folder`]: where stores are made. [`timing`]: real time and processor time.
+//!   [`counting`]: an allocator that can count. [`args`]: the command line.
 
 mod args;
+mod callers;
 mod claims;
+mod clients;
 mod contestants;
 mod counting;
 mod databases;
 mod file;
+mod folder;
 mod http;
 mod inputs;
 mod memory;
+mod process;
 mod report;
-mod runtime;
 mod servers;
-mod stopwatch;
 mod stream;
-mod window;
+mod timing;
 
 use std::process::ExitCode;
 
@@ -42,17 +37,17 @@ static ALLOCATOR: counting::Counting = counting::Counting;
 
 fn main() -> ExitCode {
     let done = match args::parse() {
-        Command::Memory(settings) => memory::run(&settings),
-        Command::File(settings) => file::run(&settings),
-        Command::Postgres(settings) => servers::run_postgres(&settings),
-        Command::Redis(settings) => servers::run_redis(&settings),
-        Command::Http(settings) => http::run(&settings),
-        Command::Stream(settings) => stream::run(&settings),
-        Command::Server(settings) => claims::run(&settings),
-        Command::ClaimsEcho => claims::run_echo(),
-        Command::HttpServe(ask) => http::run_server(&ask),
-        Command::FileTask(ask) => file::run_task(&ask),
-        Command::Footprint(ask) => memory::footprint_of_this_process(&ask),
+        Command::Memory(args) => memory::run(&args),
+        Command::File(args) => file::run(&args),
+        Command::Postgres(args) => servers::run_postgres(&args),
+        Command::Redis(args) => servers::run_redis(&args),
+        Command::Http(args) => http::run(&args),
+        Command::Stream(args) => stream::run(&args),
+        Command::Server(args) => claims::run(&args),
+        Command::ClaimsEcho { port } => claims::run_echo(port),
+        Command::HttpServe { layer, location, port } => http::run_server(layer, &location, port),
+        Command::FileTask(args) => file::run_task(&args),
+        Command::Footprint { contestant, keys } => memory::run_footprint(&contestant, keys),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

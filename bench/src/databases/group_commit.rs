@@ -12,8 +12,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use semel::clock::{Clock, SystemClock};
 use tokio::sync::oneshot;
 
-use super::call::{Call, Database, Reply};
 use super::row::{Kept, Row};
+use super::{Call, Database, Reply};
 use crate::contestants::{Claimed, Contestant};
 use crate::inputs::{self, Response};
 
@@ -107,22 +107,19 @@ impl Contestant for GroupCommit {
         let row = Row::done(number, self.clock.now().as_micros(), &self.outcome)?;
         match self.ask(Call::Complete { expected: 1, row }).await? {
             Reply::Written => Ok(()),
-            Reply::Found(_) | Reply::Lost => bail!("somebody else wrote key {number}"),
+            Reply::Found(_) | Reply::Lost => bail!("another caller wrote key {number}"),
         }
     }
 }
 
-/// Loads a database with done keys; each was done a microsecond after the one before it. `step` is called with how many
-/// were written.
-pub(crate) fn fill(database: &mut impl Database, keys: u64, step: impl Fn(u64)) -> Result<u64> {
+/// Loads a database with done keys; each was done a microsecond after the one before it. Returns when the last expires.
+pub(crate) fn fill(database: &mut impl Database, keys: u64) -> Result<u64> {
     let outcome = Response::new().encoded();
     let now_micros = SystemClock::new().now().as_micros();
     let mut last_until_micros = 0;
     for first in (0..keys).step_by(usize::try_from(LOADED_TOGETHER)?) {
-        let numbers = first..keys.min(first + LOADED_TOGETHER);
-        let written = numbers.end - numbers.start;
         let mut calls = Vec::new();
-        for number in numbers {
+        for number in first..keys.min(first + LOADED_TOGETHER) {
             let row = Row::done(number, now_micros + number, &outcome)?;
             last_until_micros = row.until_micros;
             calls.push(Call::Claim { row, now_micros });
@@ -131,7 +128,6 @@ pub(crate) fn fill(database: &mut impl Database, keys: u64, step: impl Fn(u64)) 
         if replies.iter().any(|reply| *reply != Reply::Written) {
             bail!("a key that is loaded was there before");
         }
-        step(written);
     }
     Ok(last_until_micros)
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use semel::{Key, LEASE_DEFAULT, RETENTION_DEFAULT};
 
-use super::call::Id;
+use super::Id;
 use crate::inputs::{self, Name, OPERATION, SCOPE};
 
 const RUNNING: u8 = 1;

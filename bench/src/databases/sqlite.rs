@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::call::{Call, Database, Reply};
+use super::{Call, Database, Reply};
 
 const SETTINGS: &str = "
     PRAGMA locking_mode = EXCLUSIVE;

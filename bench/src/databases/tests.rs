@@ -1,33 +1,15 @@
 //! Every database is asked the same, and must answer the same.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use semel::clock::{Clock, SystemClock};
 
-use super::call::{Call, Database, Reply};
 use super::row::{Kept, Row};
-use super::{Fjall, GroupCommit, Redb, Sqlite, fill};
+use super::{Call, Database, Fjall, GroupCommit, Redb, Reply, Sqlite, fill};
+use crate::callers::runtime;
 use crate::contestants::{Claimed, Contestant, StoreAlone, roomy};
+use crate::folder::TempFolder;
 use crate::inputs::Response;
-use crate::runtime::runtime;
-
-/// A folder of its own for every test, gone when the test ends.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("semel-bench-test-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn claim(number: u64, now_micros: u64) -> Call {
     Call::Claim { row: Row::running(number, now_micros).unwrap(), now_micros }
@@ -39,8 +21,8 @@ fn complete(number: u64, expected: u64) -> Call {
 
 /// Opens what is in a folder, and closes it when it is dropped.
 fn keeps_the_rules<D: Database>(name: &str, open: impl Fn(&Path) -> D) {
-    let scratch = Scratch::new(name);
-    let mut database = open(&scratch.0);
+    let scratch = TempFolder::for_test(name);
+    let mut database = open(scratch.path());
     // Two claims of one key in one batch: a database must see what it is about to write.
     let replies = database.commit(&[claim(1, 1_000), claim(1, 1_000), claim(2, 1_000)]).unwrap();
     let running = Row::running(1, 1_000).unwrap().bytes;
@@ -53,7 +35,7 @@ fn keeps_the_rules<D: Database>(name: &str, open: impl Fn(&Path) -> D) {
     assert_eq!(database.commit(&[complete(1, 1)]).unwrap(), [Reply::Written], "{name}");
     drop(database);
 
-    let mut database = open(&scratch.0);
+    let mut database = open(scratch.path());
     let found = database.commit(&[claim(1, 3_000)]).unwrap();
     let [Reply::Found(bytes)] = found.as_slice() else { panic!("{name}: {found:?}") };
     assert_eq!(Kept::new(bytes).last(), Some(&Response::new().encoded()[..]), "{name}");
@@ -76,9 +58,9 @@ fn every_database_keeps_the_same_rules() {
 }
 
 fn sweeps_what_was_filled<D: Database>(name: &str, open: impl Fn(&Path) -> D) {
-    let scratch = Scratch::new(&format!("{name}-filled"));
-    let mut database = open(&scratch.0);
-    let last_until_micros = fill(&mut database, 2_500, |_| ()).unwrap();
+    let scratch = TempFolder::for_test(&format!("{name}-filled"));
+    let mut database = open(scratch.path());
+    let last_until_micros = fill(&mut database, 2_500).unwrap();
     let removed: Vec<_> = (0..3).map(|_| database.sweep(last_until_micros, 1_024).unwrap()).collect();
     assert_eq!(removed, [1_024, 1_024, 452], "{name}");
 }
@@ -92,9 +74,9 @@ fn what_was_filled_is_swept_a_batch_at_a_time() {
 
 #[test]
 fn a_group_commit_grants_each_key_to_one_of_many_callers() {
-    let scratch = Scratch::new("grants");
+    let scratch = TempFolder::for_test("grants");
     for calls_max in [1, usize::MAX] {
-        let folder = scratch.0.join(calls_max.to_string());
+        let folder = scratch.path().join(calls_max.to_string());
         let grouped =
             std::sync::Arc::new(GroupCommit::new(Sqlite::open(&folder).unwrap(), calls_max).unwrap());
         let granted = runtime(2).unwrap().block_on(async {

@@ -1,31 +1,302 @@
-//! The measurement of the durable store: what it does beside general embedded databases, all in one run.
+//! The measurement of the durable store, beside general embedded databases.
 //!
-//! - [`command`](run): the order of things. [`folder`]: where the stores are, and on which disk.
-//! - [`who`](Who): the contestants. [`rounds`]: windows of all of them, interleaved.
-//! - [`raw_sync`]: what the disk does when nobody is in between.
-//! - [`task`](Task): steps in the life of a store, each in a process of its own: [`opening`], [`expiry`], [`growth`],
-//!   [`disk`]. [`movable`]: a clock that they can move.
-//! - [`results`]: the numbers. [`bars`]: what they must reach. [`mod@markdown`] and [`panels`]: how they are shown.
+//! - [`stores`](Store): the contestants. [`life`](Task): steps in the life of a store, each in a process of its own.
+//! - [`raw_sync`]: what the disk does without any store.
 
-mod bars;
-mod command;
-mod disk;
-mod expiry;
-mod folder;
-mod growth;
-mod markdown;
-mod movable;
-mod opening;
-mod panels;
+mod life;
 mod raw_sync;
-mod results;
-mod rounds;
-mod task;
-#[cfg(test)]
-mod tests;
-mod who;
+mod stores;
 
-pub(crate) use command::run;
-pub(crate) use folder::TempFolder;
-pub(crate) use task::{Task, run_task};
-pub(crate) use who::Who;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::args::{FileArgs, Part, word};
+use crate::callers::{
+    CYCLES, THREADS, at_least_best_peer, columns, groups, panel, runtime, until_quiet, window,
+};
+use crate::folder::TempFolder;
+use crate::report::{
+    Bar, Case, ChartBar, Column, HUNDREDTHS, MIB, Metric, Page, Panel, Row, Rows, Sample, TENTHS,
+    THOUSANDTHS, WHOLE, count, drive, filesystem, float, grouped,
+};
+use crate::timing::OtherProcesses;
+use life::{CLEAN_STOP, KILLED};
+pub(crate) use life::{Task, run_task};
+use raw_sync::RawSync;
+pub(crate) use stores::Store;
+
+/// How many callers work at the same time.
+const CALLERS: [u64; 3] = [1, 64, 1_024];
+const SEMEL: &str = Store::SemelFile.name();
+const SYNCS: &str = "syncs";
+const IN_PLACE: Case = Case::new(SYNCS, "blocks in place");
+const GROWING: Case = Case::new(SYNCS, "growing file");
+const OPENING: &str = "opening";
+const EXPIRY: &str = "removing";
+const GROWTH: &str = "growth";
+const DISK: &str = "disk";
+
+/// Measures every part that was asked for, and publishes the page.
+pub(crate) fn run(args: &FileArgs) -> Result<()> {
+    let folder = TempFolder::under(args.folder.as_deref())?;
+    let filesystem = filesystem(folder.path(), "name a folder on a disk with --folder")?;
+    eprintln!("stores are made in {}, {filesystem}", folder.path().display());
+    let mut page = Page::new("file", include_str!("../pages/file.md"), args)?;
+    page.fact("filesystem", filesystem);
+    if args.has(Part::Throughput) {
+        measure_throughput(args, &folder, &mut page)?;
+        describe_throughput(&mut page);
+    }
+    if args.has(Part::Reopen) || args.has(Part::Memory) {
+        life::measure_openings(args, &folder, &mut page.rows)?;
+        describe_openings(&mut page, &|part| args.has(part));
+    }
+    if args.has(Part::Expiry) {
+        life::measure_expiry(args, &folder, &mut page.rows)?;
+        describe_expiry(&mut page);
+    }
+    if args.has(Part::Growth) {
+        life::measure_growth(args, &folder, &mut page.rows)?;
+        describe_growth(&mut page, args.keys);
+    }
+    if args.has(Part::Disk) {
+        life::measure_disk(args, &folder, &mut page.rows)?;
+        describe_disk(&mut page, args.keys);
+    }
+    drop(folder);
+    if !args.only.is_empty() && args.run.results.is_none() {
+        // A part must not replace the results of the whole.
+        page.print();
+        return Ok(());
+    }
+    page.publish(args.run.results.as_deref())
+}
+
+/// Loads all contestants, then measures them and the raw disk in all rounds.
+fn measure_throughput(args: &FileArgs, folder: &TempFolder, page: &mut Page) -> Result<()> {
+    let (runtime, mut entries) = (runtime(THREADS)?, Vec::new());
+    let loading = Store::ALL.map(|store| Case::new("loading", store.name())).into();
+    drive(1, &[loading], &mut page.rows, &mut |case, _| {
+        let store = Store::ALL.into_iter().find(|store| store.name() == case.contestant);
+        let store = store.context("every case has a store")?;
+        entries.push(store.load(&folder.fresh(&word(&store))?, args.keys, &runtime)?);
+        Ok(())
+    })?;
+    let mut raw_sync = RawSync::new(&folder.fresh("raw-sync")?)?;
+    until_quiet();
+    let others = OtherProcesses::watch();
+    let span = Duration::from_millis(args.window_ms);
+    // The raw disk right before the windows of one lone caller, which are compared with it.
+    let groups = [vec![vec![IN_PLACE]], groups(&entries, &[CYCLES], &CALLERS)].concat();
+    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, rows| {
+        if case == IN_PLACE {
+            rows.add(IN_PLACE, Sample::from([(Metric::PerSecond, raw_sync.in_place(span)?)]));
+            rows.add(GROWING, Sample::from([(Metric::PerSecond, raw_sync.growing(span)?)]));
+        } else {
+            rows.add(case, window(&entries, case, &runtime, span)?);
+        }
+        Ok(())
+    })?;
+    page.fact(
+        "kernel and other processes",
+        format!("{:.0}% of the machine during cycles", others.share() * 100.0),
+    );
+    drop(entries);
+    folder.clear()
+}
+
+fn describe_throughput(page: &mut Page) {
+    page.table(CYCLES, &columns("cycles/s", SEMEL));
+    let syncs = [
+        Column::contestant(),
+        Column::median("per second", Metric::PerSecond, WHOLE),
+        Column::range(Metric::PerSecond, WHOLE),
+    ];
+    page.table(SYNCS, &syncs);
+    for callers in CALLERS {
+        page.panel(panel(&page.rows, "Cycles (claim and complete)", CYCLES, callers));
+    }
+    page.bars.extend(throughput_bars(&page.rows));
+}
+
+fn throughput_bars(rows: &Rows) -> [Bar; 4] {
+    let [one, some, many] = CALLERS.map(|callers| Case::new(CYCLES, SEMEL).load(callers));
+    let per_call = many.contestant(Store::SqlitePerCall.name());
+    // A cycle has two syncs.
+    let share = rows.times(one, IN_PLACE, Metric::PerSecond) * 2.0;
+    [
+        at_least_best_peer(rows, many, 3.0),
+        rows.at_least("cycles, 1,024 callers".to_owned(), 30.0, many, per_call),
+        at_least_best_peer(rows, some, 1.5),
+        Bar::at_least("cycles, 1 caller".to_owned(), 0.8, share, "× half the raw sync rate"),
+    ]
+}
+
+fn describe_openings(page: &mut Page, has: &dyn Fn(Part) -> bool) {
+    let columns = [
+        Column::text("", |case| case.contestant.to_owned()),
+        Column::load("keys"),
+        Column::text("left by", |case| case.setting.to_owned()),
+        Column::median("seconds", Metric::Seconds, THOUSANDTHS),
+        Column::range(Metric::Seconds, THOUSANDTHS),
+        Column::median("resident bytes", Metric::ResidentBytes, WHOLE),
+        Column::median("anonymous", Metric::AnonymousBytes, WHOLE),
+        Column::median("allocated in Rust", Metric::AllocatedBytes, WHOLE),
+    ];
+    page.table(OPENING, &columns);
+    let further = bytes_of_a_further_key(&page.rows)
+        .map(|bytes| format!("\nEach further key takes {bytes:.0} resident bytes of {SEMEL}."));
+    page.value("further_key", further.unwrap_or_default());
+    let keys = |row: &Row| format!("{} keys", grouped(row.case.load));
+    let seconds =
+        |row: &Row| (row.case.setting.to_owned(), ChartBar::of(row, Metric::Seconds, HUNDREDTHS, &keys(row)));
+    let rows = page.rows.of(OPENING);
+    page.panel(Panel::new("Opening, until the first answer", "seconds: less is better", rows, seconds));
+    let bytes = |row: &Row| ("1 key".to_owned(), ChartBar::of(row, Metric::ResidentBytes, WHOLE, &keys(row)));
+    let clean = page.rows.of(OPENING).filter(|row| row.case.setting == CLEAN_STOP);
+    page.panel(Panel::new("Memory of an open store", "resident bytes a key: less is better", clean, bytes));
+    page.bars.extend(opening_bars(&page.rows, has));
+}
+
+fn opening_bars(rows: &Rows, has: &dyn Fn(Part) -> bool) -> Vec<Bar> {
+    let own = || rows.of(OPENING).filter(|row| row.case.contestant == SEMEL);
+    let keys_min = own().map(|row| row.case.load).min();
+    let seconds = own().filter(|row| has(Part::Reopen) && Some(row.case.load) == keys_min).map(|row| {
+        let wanted = if row.case.setting == KILLED { 4.0 } else { 1.5 };
+        let name = format!("opening {} keys after {}", grouped(row.case.load), row.case.setting);
+        Bar::at_most(name, wanted, row.median(Metric::Seconds), " s")
+    });
+    let is_memory = |row: &&Row| has(Part::Memory) && row.case.setting == CLEAN_STOP;
+    let memory = own().filter(is_memory).map(|row| {
+        let name = format!("resident memory a key, {}", count(row.case.load, "key"));
+        let bar = Bar::at_most(name, 64.0, row.median(Metric::ResidentBytes), " bytes");
+        let allocated = row.median(Metric::AllocatedBytes);
+        Bar { found: format!("{} ({allocated:.0} of the allocator)", bar.found), ..bar }
+    });
+    seconds.chain(memory).collect()
+}
+
+/// By the smallest and the largest store that was opened: what a store takes whatever its size is left out.
+fn bytes_of_a_further_key(rows: &Rows) -> Option<f64> {
+    let own = || {
+        let is_own = |row: &&Row| (row.case.contestant, row.case.setting) == (SEMEL, CLEAN_STOP);
+        rows.of(OPENING).filter(is_own).map(|row| (row.case.load, row.median(Metric::ResidentBytes)))
+    };
+    let (small, large) = (own().min_by_key(|size| size.0)?, own().max_by_key(|size| size.0)?);
+    let all = |(keys, bytes): (u64, f64)| float(keys) * bytes;
+    (large.0 > small.0).then(|| (all(large) - all(small)) / float(large.0 - small.0))
+}
+
+fn describe_expiry(page: &mut Page) {
+    let columns = [
+        Column::contestant(),
+        Column::median("keys", Metric::Keys, WHOLE),
+        Column::median("seconds", Metric::Seconds, THOUSANDTHS),
+        Column::median("longest batch ms", Metric::LongestBatchMs, TENTHS),
+        Column::median("disk MiB before", Metric::DiskBytesBefore, MIB),
+        Column::median("after", Metric::DiskBytes, MIB),
+    ];
+    page.table(EXPIRY, &columns);
+    let bar = |row: &Row| ("all keys".to_owned(), ChartBar::of(row, Metric::Seconds, HUNDREDTHS, ""));
+    let title = "Removing all keys after their retention";
+    page.panel(Panel::new(title, "seconds: less is better", page.rows.of(EXPIRY), bar));
+    page.bars.push(expiry_bar(&page.rows));
+}
+
+fn expiry_bar(rows: &Rows) -> Bar {
+    let semel = Case::new(EXPIRY, SEMEL);
+    let share = rows.times(semel, semel.contestant(Store::Sqlite.name()), Metric::Seconds);
+    let name = "removing all keys after their retention".to_owned();
+    Bar::at_most(name, 1.0, share * 100.0, "% of SQLite's time")
+}
+
+fn describe_growth(page: &mut Page, keys: u64) {
+    let columns = [
+        Column::text(SEMEL, |case| count(case.load, "key")),
+        Column::median("cycles/s", Metric::PerSecond, WHOLE),
+        Column::range(Metric::PerSecond, WHOLE),
+    ];
+    page.table(GROWTH, &columns);
+    let [small, large] = life::sizes(keys).map(|keys| Case::new(GROWTH, SEMEL).load(keys));
+    let (name, beside) = (count(large.load, "key"), format!("× those with {}", grouped(small.load)));
+    let times = page.rows.times(large, small, Metric::PerSecond);
+    page.bars.push(Bar::at_least(format!("cycles with {name}"), 0.7, times, &beside));
+}
+
+fn describe_disk(page: &mut Page, keys: u64) {
+    let columns = [
+        Column::text(SEMEL, |case| format!("look {}", case.load)),
+        Column::median("live records", Metric::LiveRecords, WHOLE),
+        Column::median("live MiB", Metric::LiveBytes, MIB),
+        Column::median("disk MiB", Metric::DiskBytes, MIB),
+        Column::median("disk by live", Metric::DiskPerLive, HUNDREDTHS),
+    ];
+    page.value("churned", grouped(life::records_churned(keys)));
+    page.table(DISK, &columns);
+    page.bars.push(disk_bar(&page.rows));
+}
+
+/// The worst look counts.
+fn disk_bar(rows: &Rows) -> Bar {
+    let worst = rows.of(DISK).map(|row| row.median(Metric::DiskPerLive)).fold(f64::NAN, f64::max);
+    Bar::at_most("disk used in a steady state, the worst look".to_owned(), 2.5, worst, "× live data")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{rates, reached};
+
+    #[test]
+    fn throughput_is_judged_by_the_best_peer_and_the_raw_disk() {
+        let of = |store: Store, callers| Case::new(CYCLES, store.name()).load(callers);
+        let rows = rates(&[
+            (of(Store::SemelFile, 1_024), &[348.0]),
+            (of(Store::Fjall, 1_024), &[120.0]),
+            (of(Store::Redb, 1_024), &[29.0]),
+            (of(Store::SqlitePerCall, 1_024), &[11.0]),
+            (of(Store::SemelFile, 64), &[1.6]),
+            (of(Store::Fjall, 64), &[1.0]),
+            (of(Store::SemelFile, 1), &[79.0]),
+            (IN_PLACE, &[200.0]),
+        ]);
+        let bars = throughput_bars(&rows);
+        assert_eq!(reached(&bars), [false, true, true, false], "{bars:?}");
+        assert!(bars[0].wanted.ends_with(Store::Fjall.name()), "{}", bars[0].wanted);
+    }
+
+    #[test]
+    fn what_was_not_measured_of_the_durable_store_is_not_reached() {
+        let rows = Rows::default();
+        assert_eq!(reached(&throughput_bars(&rows)), [false; 4]);
+        assert!(!expiry_bar(&rows).reached && !disk_bar(&rows).reached);
+    }
+
+    #[test]
+    fn openings_are_judged_by_how_the_store_was_left() {
+        let mut rows = Rows::default();
+        for (keys, left, seconds) in [(10, CLEAN_STOP, 1.6), (50, CLEAN_STOP, 9.0), (10, KILLED, 3.9)] {
+            let bytes = [Metric::ResidentBytes, Metric::AllocatedBytes].map(|metric| (metric, 60.0));
+            let sample = [(Metric::Seconds, seconds)].into_iter().chain(bytes).collect();
+            rows.add(Case::new(OPENING, SEMEL).setting(left).load(keys), sample);
+        }
+        assert_eq!(reached(&opening_bars(&rows, &|_| true)), [false, true, true, true]);
+        assert_eq!(reached(&opening_bars(&rows, &|part| part == Part::Reopen)), [false, true]);
+        // 600 bytes for 10 keys and 3,000 for 50.
+        assert_eq!(bytes_of_a_further_key(&rows), Some(60.0));
+    }
+
+    #[test]
+    fn removing_is_judged_beside_sqlite_and_the_disk_by_its_worst_look() {
+        let mut rows = Rows::default();
+        for (store, seconds) in [(Store::SemelFile, 0.6), (Store::Sqlite, 60.0)] {
+            rows.add(Case::new(EXPIRY, store.name()), Sample::from([(Metric::Seconds, seconds)]));
+        }
+        assert!(expiry_bar(&rows).reached);
+        for (number, disk_bytes) in [(1, 200), (2, 260)] {
+            rows.add(Case::new(DISK, SEMEL).load(number), life::look(1, 100, disk_bytes));
+        }
+        assert!(!disk_bar(&rows).reached);
+    }
+}

@@ -1,4 +1,4 @@
-//! What the disk does when nobody is in between: 4 KiB at the next place, and a sync.
+//! What the disk does without any store: 4 KiB at the next position, and a sync.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::stopwatch::Stopwatch;
+use crate::timing::Stopwatch;
 
 const BLOCK: [u8; 4_096] = [0x5e; 4_096];
-const ZEROED_BYTES: u64 = 64 << 20;
+const IN_PLACE_BYTES: u64 = 64 << 20;
 
-/// Two files: one whose blocks are all there, and one that grows.
+/// Two files: one whose blocks are all allocated, and one that grows.
 pub(super) struct RawSync {
-    zeroed: File,
+    in_place: File,
     growing: File,
-    zeroed_at: u64,
+    in_place_at: u64,
     growing_at: u64,
 }
 
@@ -24,17 +24,17 @@ impl RawSync {
     pub(super) fn new(folder: &Path) -> Result<Self> {
         let open =
             |name: &str| File::options().create(true).truncate(true).write(true).open(folder.join(name));
-        let (zeroed, growing) = (open("zeroed")?, open("growing")?);
-        for at in (0..ZEROED_BYTES).step_by(BLOCK.len()) {
-            zeroed.write_all_at(&[0; BLOCK.len()], at)?;
+        let (in_place, growing) = (open("in_place")?, open("growing")?);
+        for at in (0..IN_PLACE_BYTES).step_by(BLOCK.len()) {
+            in_place.write_all_at(&[0; BLOCK.len()], at)?;
         }
-        zeroed.sync_all()?;
-        Ok(Self { zeroed, growing, zeroed_at: 0, growing_at: 0 })
+        in_place.sync_all()?;
+        Ok(Self { in_place, growing, in_place_at: 0, growing_at: 0 })
     }
 
-    /// Syncs per second of the file whose blocks are all there.
-    pub(super) fn zeroed(&mut self, span: Duration) -> Result<f64> {
-        syncs(&self.zeroed, &mut self.zeroed_at, ZEROED_BYTES, span)
+    /// Syncs per second of the file whose blocks are allocated.
+    pub(super) fn in_place(&mut self, span: Duration) -> Result<f64> {
+        syncs(&self.in_place, &mut self.in_place_at, IN_PLACE_BYTES, span)
     }
 
     /// Syncs per second of the file that grows.

@@ -1,35 +1,388 @@
 //! The measurement over HTTP: a bare handler, the same behind layers that keep keys, and proxies before it.
 //!
-//! - [`command`](run): the order of things. [`entry`]: who is measured, doing what.
-//! - [`api`]: the handler, the same for all. [`layers`]: what is put around it. [`serve`](run_server): a process with one of them.
-//! - [`process`]: the processes, [`nginx`] and [`proxy`] among them. [`cpu`]: what they take of the processor.
-//! - [`wire`]: requests and answers as bytes. [`load`]: connections that send one and check the other.
-//! - [`rounds`]: windows of all of them, interleaved. [`results`]: the numbers. [`bars`]: what they must reach.
-//!   [`mod@markdown`] and [`panels`]: how they are shown.
+//! - [`handler`]: the same for all. [`layers`](Layer): what is put around it. [`nginx`]: a proxy to compare with.
+//! - [`requests`]: what clients send, and how they check the answers.
 
-mod api;
-mod bars;
-mod command;
-mod cpu;
-mod entry;
+mod handler;
 mod layers;
-mod load;
-mod markdown;
 mod nginx;
-mod panels;
-mod process;
-mod proxy;
-mod results;
-mod rounds;
-mod serve;
-#[cfg(test)]
-mod tests;
-mod wire;
+mod requests;
 
-pub(crate) use command::run;
-pub(crate) use cpu::Cpu;
-pub(crate) use layers::Layered;
-pub(crate) use process::{Server, free_port};
-pub(crate) use proxy::program as semel_program;
-pub(crate) use serve::run as run_server;
-pub(crate) use wire::{Head, shown};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use test_services::{AppendFsync, Redis};
+
+use crate::args::{HttpArgs, HttpPart, word};
+use crate::clients::Plan;
+use crate::folder::TempFolder;
+use crate::process::{SemelProgram, SemelStore, Server, serve};
+use crate::report::{
+    Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, TENTHS, WHOLE, drive, filesystem,
+    grouped,
+};
+use crate::servers::redis_version;
+pub(crate) use layers::Layer;
+use nginx::AccessLog;
+use requests::{CALLERS, Keys, REPLAYED_KEYS, runs, window};
+
+const LAYERS: &str = "layers";
+const PROXIES: &str = "proxies";
+const BARE: &str = "bare handler";
+const SEMEL_MEMORY: &str = "semel, memory store";
+const SEMEL_FILE: &str = "semel, file store";
+const AXUM_IDEMPOTENT: &str = "axum-idempotent";
+const CRATESTACK_REDIS: &str = "cratestack-axum, Redis";
+const CRATESTACK_MAP: &str = "cratestack-axum, a map";
+const NGINX: &str = "nginx";
+const NGINX_LOG: &str = "nginx, access log";
+const PROXY_MEMORY: &str = "semel proxy, memory store";
+const PROXY_FILE: &str = "semel proxy, file store";
+/// The layers of others.
+const PEERS: [&str; 3] = [AXUM_IDEMPOTENT, CRATESTACK_REDIS, CRATESTACK_MAP];
+
+/// What clients connect to.
+#[derive(Clone, Copy, Debug)]
+enum Front {
+    /// The handler, behind this layer.
+    Handler(Layer),
+    Nginx(AccessLog),
+    Proxy(SemelStore),
+}
+
+/// One line of a table.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    case: Case,
+    keys: Keys,
+    front: Front,
+}
+
+const fn layer(name: &'static str, keys: Keys) -> Case {
+    Case::new(LAYERS, name).setting(keys.words()).load(64)
+}
+
+const fn proxy(name: &'static str, keys: Keys) -> Case {
+    Case::new(PROXIES, name).setting(keys.words()).load(256)
+}
+
+/// Every line of a part, in the order of its table.
+fn lines(part: HttpPart) -> Vec<Line> {
+    use Front::{Handler, Nginx, Proxy};
+    let of = |case: fn(&'static str, Keys) -> Case, name, front, keys| Line {
+        case: case(name, keys),
+        keys,
+        front,
+    };
+    match part {
+        HttpPart::Layer => {
+            let all = [
+                (SEMEL_MEMORY, Layer::SemelMemory),
+                (SEMEL_FILE, Layer::SemelFile),
+                (AXUM_IDEMPOTENT, Layer::AxumIdempotent),
+                (CRATESTACK_REDIS, Layer::CratestackRedis),
+                (CRATESTACK_MAP, Layer::CratestackMap),
+            ];
+            let keyed = [Keys::New, Keys::Done].into_iter().flat_map(|keys| all.map(|one| (one, keys)));
+            let keyed = keyed.map(|((name, around), keys)| of(layer, name, Handler(around), keys));
+            let bare = of(layer, BARE, Handler(Layer::Bare), Keys::None);
+            [bare, of(layer, SEMEL_MEMORY, Handler(Layer::SemelMemory), Keys::None)]
+                .into_iter()
+                .chain(keyed)
+                .collect()
+        }
+        HttpPart::Proxy => vec![
+            of(proxy, NGINX, Nginx(AccessLog::Off), Keys::None),
+            of(proxy, NGINX_LOG, Nginx(AccessLog::On), Keys::None),
+            of(proxy, PROXY_FILE, Proxy(SemelStore::File), Keys::None),
+            of(proxy, PROXY_MEMORY, Proxy(SemelStore::Memory), Keys::New),
+            of(proxy, PROXY_FILE, Proxy(SemelStore::File), Keys::New),
+            of(proxy, PROXY_FILE, Proxy(SemelStore::File), Keys::Done),
+            of(proxy, BARE, Handler(Layer::Bare), Keys::None),
+        ],
+    }
+}
+
+/// What all others of a part are compared with.
+fn base(part: HttpPart) -> Case {
+    match part {
+        HttpPart::Layer => layer(BARE, Keys::None),
+        HttpPart::Proxy => proxy(NGINX, Keys::None),
+    }
+}
+
+/// Measures every part that was asked for, and publishes the page.
+pub(crate) fn run(args: &HttpArgs) -> Result<()> {
+    let folder = TempFolder::under(args.folder.as_deref())?;
+    let mut page = Page::new("http", include_str!("../pages/http.md"), args)?;
+    page.fact("filesystem", filesystem(folder.path(), "name a folder on a disk with --folder")?);
+    let redis = Redis::start(AppendFsync::EverySecond)?;
+    page.fact("nginx", nginx::version()?);
+    page.fact("Redis", redis_version(&redis).context("Redis does not answer")?);
+    let semel = SemelProgram::new(args.semel.as_deref());
+    semel.describe(&mut page);
+    page.fact_other_processes();
+    let backends = Backends { folder: &folder, redis: &redis.url(), semel: &semel };
+    measure(args, &backends, &mut page.rows)?;
+    let bars = args.parts().flat_map(|part| bars(&page.rows, part));
+    // With --line, bars of other lines are left out; otherwise what was not measured is not reached.
+    page.bars = bars.filter(|bar| args.line.is_none() || !bar.found.contains("NaN")).collect();
+    describe(&mut page, args);
+    if !(args.only.is_empty() && args.line.is_none()) && args.run.results.is_none() {
+        // A part must not replace the results of the whole.
+        page.print();
+        return Ok(());
+    }
+    page.publish(args.run.results.as_deref())
+}
+
+/// Serves the handler behind a layer, in a process of its own.
+pub(crate) fn run_server(layer: Layer, location: &str, port: u16) -> Result<()> {
+    serve(port, || layers::router(layer, location))
+}
+
+/// What outlives a window.
+struct Backends<'a> {
+    folder: &'a TempFolder,
+    redis: &'a str,
+    semel: &'a SemelProgram,
+}
+
+fn measure(args: &HttpArgs, backends: &Backends<'_>, rows: &mut Rows) -> Result<()> {
+    let wanted = |part: HttpPart| {
+        let is_wanted = |line: &Line| {
+            let name = format!("{}, {}", line.case.contestant, line.keys.words());
+            args.line.as_ref().is_none_or(|text| name.contains(text)) || line.case == base(part)
+        };
+        lines(part).into_iter().filter(is_wanted).collect::<Vec<_>>()
+    };
+    let lines: Vec<Vec<Line>> = args.parts().map(wanted).collect();
+    let groups: Vec<Vec<Case>> =
+        lines.iter().map(|lines| lines.iter().map(|line| line.case).collect()).collect();
+    let (mut first, span) = (0, Duration::from_millis(args.window_ms));
+    drive(args.run.rounds, &groups, rows, &mut |case, rows| {
+        let line = lines.iter().flatten().find(|line| line.case == case).context("every case has a line")?;
+        let servers = line.start(backends)?;
+        let plan = Plan { port: servers.front.port, pid: servers.front.pid(), span };
+        let window = window(plan, case.load, line.keys, first)?;
+        let ran = runs(servers.handler.as_ref().unwrap_or(&servers.front).port)?;
+        ensure!(ran == window.runs, "the handler ran {ran} times, and clients saw {} runs", window.runs);
+        first = window.next;
+        rows.add(case, window.sample);
+        Ok(())
+    })
+}
+
+/// Servers of one window.
+struct Servers {
+    /// What clients connect to. Dropped first: a proxy has connections to the handler.
+    front: Server,
+    /// The handler behind it, if it is a proxy.
+    handler: Option<Server>,
+}
+
+impl Line {
+    /// Starts its servers anew: nothing is kept of an earlier window but what Redis has.
+    fn start(&self, backends: &Backends<'_>) -> Result<Servers> {
+        let folder = backends.folder.fresh("server")?;
+        let handler = |layer: Layer, location: &str| {
+            Server::of_this_program(
+                &["http-serve", &word(&layer), location],
+                &backends.folder.fresh("handler")?,
+            )
+        };
+        let (front, handler) = match self.front {
+            Front::Handler(layer) => {
+                let location = match layer {
+                    Layer::CratestackRedis => backends.redis,
+                    _ => folder.to_str().context("the path of the folder is not UTF-8")?,
+                };
+                (handler(layer, location)?, None)
+            }
+            Front::Nginx(log) => {
+                let handler = handler(Layer::Bare, "")?;
+                (nginx::start(handler.port, log, &folder)?, Some(handler))
+            }
+            Front::Proxy(store) => {
+                let handler = handler(Layer::Bare, "")?;
+                let upstream = format!("http://127.0.0.1:{}", handler.port);
+                // As nginx beside it: a proxy and nothing else.
+                let off = ["--admin", "off", "--access-log", "off"];
+                let arguments = [["proxy", "--upstream", &upstream].as_slice(), &off].concat();
+                (backends.semel.start(&arguments, store, &folder)?, Some(handler))
+            }
+        };
+        Ok(Servers { front, handler })
+    }
+}
+
+fn bars(rows: &Rows, part: HttpPart) -> Vec<Bar> {
+    let bar = |(own, wanted): (Case, f64), other: Case| {
+        rows.at_least(format!("{}, {}", own.contestant, own.setting), wanted, own, other)
+    };
+    match part {
+        HttpPart::Layer => {
+            let beside_bare = [
+                (layer(SEMEL_MEMORY, Keys::None), 0.97),
+                (layer(SEMEL_MEMORY, Keys::New), 0.75),
+                (layer(SEMEL_MEMORY, Keys::Done), 0.9),
+                (layer(SEMEL_FILE, Keys::Done), 0.9),
+            ];
+            // With every guarantee on, not slower than those of others.
+            let peers =
+                [Keys::New, Keys::Done].into_iter().flat_map(|keys| PEERS.map(|peer| layer(peer, keys)));
+            let beside_peers = peers.map(|peer| bar((peer.contestant(SEMEL_MEMORY), 1.0), peer));
+            beside_bare.map(|own| bar(own, base(part))).into_iter().chain(beside_peers).collect()
+        }
+        HttpPart::Proxy => [(proxy(PROXY_FILE, Keys::None), 0.6), (proxy(PROXY_FILE, Keys::New), 0.3)]
+            .map(|own| bar(own, base(part)))
+            .into(),
+    }
+}
+
+fn describe(page: &mut Page, args: &HttpArgs) {
+    page.value("replayed_keys", grouped(REPLAYED_KEYS));
+    page.value("callers", grouped(CALLERS));
+    for part in args.parts() {
+        let (work, title, times, cpu) = match part {
+            HttpPart::Layer => (LAYERS, "Layers around a handler", "× bare", "CPU time of the server"),
+            HttpPart::Proxy => (PROXIES, "Proxies before a handler", "× nginx", "CPU time of the proxy"),
+        };
+        let beside = move |case| (case, base(part));
+        let columns = [
+            Column::text("", |case| case.contestant.to_owned()),
+            Column::text("requests", |case| case.setting.to_owned()),
+            Column::load("connections"),
+            Column::median("per second", Metric::PerSecond, WHOLE),
+            Column::range(Metric::PerSecond, WHOLE),
+            Column::median("p50 ms", Metric::P50Us, MS),
+            Column::median("p99 ms", Metric::P99Us, MS),
+            Column::median("server CPU µs", Metric::ServerCpuUs, TENTHS),
+            Column::median("client CPU µs", Metric::ClientCpuUs, TENTHS),
+            Column::times(times, Metric::PerSecond, beside),
+            Column::times("CPU", Metric::ServerCpuUs, beside),
+        ];
+        page.table(work, &columns);
+        let connections = base(part).load;
+        let rate = |row: &Row| (row.case.setting.to_owned(), ChartBar::rate(row));
+        let title = format!("{title}, {connections} connections");
+        page.panel(Panel::new(title, "requests per second: more is better", page.rows.of(work), rate));
+        let bar =
+            |row: &Row| (row.case.setting.to_owned(), ChartBar::of(row, Metric::ServerCpuUs, WHOLE, ""));
+        let title = format!("{cpu}, {connections} connections");
+        page.panel(Panel::new(title, "microseconds a request: less is better", page.rows.of(work), bar));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::net::{Ipv4Addr, TcpStream};
+
+    use axum::Router;
+    use axum::http::header::HeaderName;
+    use axum::middleware::map_response;
+    use axum::response::Response;
+
+    use super::handler::{Runs, charges, counts};
+    use super::*;
+    use crate::process::served;
+    use crate::report::{rates, reached};
+
+    /// The handler with a change, in this process.
+    fn changed(change: impl FnOnce(Router) -> Router) -> u16 {
+        let runs = Runs::default();
+        served(change(charges(runs.clone())).merge(counts(runs)))
+    }
+
+    fn measured(port: u16, keys: Keys) -> Result<requests::Window> {
+        let plan = Plan { port, pid: std::process::id(), span: Duration::from_millis(60) };
+        window(plan, 4, keys, 5_000)
+    }
+
+    #[test]
+    fn a_window_counts_every_request_that_it_sent() {
+        let port = changed(|router| router);
+        let found = measured(port, Keys::New).unwrap();
+        let sample = &found.sample;
+        assert!(
+            sample[&Metric::PerSecond] > 0.0 && sample[&Metric::P50Us] <= sample[&Metric::P99Us],
+            "{found:?}"
+        );
+        assert_eq!(runs(port).unwrap(), found.runs);
+        assert_eq!(found.next, 5_000 + found.runs.max(REPLAYED_KEYS));
+    }
+
+    #[test]
+    fn a_handler_that_runs_again_is_no_replay() {
+        let error = measured(changed(|router| router), Keys::Done).unwrap_err();
+        assert!(error.to_string().contains("not that of its first run"), "{error:#}");
+    }
+
+    #[test]
+    fn a_handler_that_runs_again_and_says_replay_is_found_out() {
+        let lie = async |mut response: Response| {
+            let location = response.headers().get("location");
+            if location.is_some_and(|location| location.as_bytes().ends_with(b"42")) {
+                let replayed = HeaderName::from_static("idempotent-replayed");
+                response.headers_mut().insert(replayed, "true".parse().unwrap());
+            }
+            response
+        };
+        for keys in [Keys::Done, Keys::New] {
+            let error = measured(changed(|router| router.layer(map_response(lie))), keys).unwrap_err();
+            assert!(error.to_string().contains("nobody had it"), "{keys:?}: {error:#}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_was_changed_on_its_way_is_found_out() {
+        let shorter = async |response: Response| response.map(|_| axum::body::Body::from("{}"));
+        let error = measured(changed(|router| router.layer(map_response(shorter))), Keys::None).unwrap_err();
+        assert!(error.to_string().contains("was answered with {}"), "{error:#}");
+    }
+
+    #[test]
+    fn nginx_is_before_the_handler_and_gone_afterwards() {
+        let folder = TempFolder::for_test("nginx");
+        let port = changed(|router| router);
+        let nginx = nginx::start(port, AccessLog::On, folder.path()).unwrap();
+        let found = measured(nginx.port, Keys::None).unwrap();
+        assert_eq!(runs(port).unwrap(), found.runs);
+        let logged = fs::read_to_string(folder.path().join("access.log")).unwrap();
+        assert_eq!(logged.lines().count() as u64, found.runs);
+        let front = nginx.port;
+        drop(nginx);
+        assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, front)).is_err());
+    }
+
+    #[test]
+    fn a_proxy_is_compared_with_nginx() {
+        let rows = rates(&[
+            (proxy(NGINX, Keys::None), &[10.0, 1000.0, 100.0]),
+            (proxy(PROXY_FILE, Keys::New), &[5.0, 300.0, 10.0]),
+        ]);
+        let bars = bars(&rows, HttpPart::Proxy);
+        let [none, new] = bars.as_slice() else { panic!("{bars:?}") };
+        assert!(new.reached && new.found == "0.30×" && new.wanted == "at least 0.3× nginx", "{new:?}");
+        assert!(!none.reached, "what was not measured is not reached: {none:?}");
+    }
+
+    #[test]
+    fn every_peer_has_to_be_reached_with_new_keys_and_with_replays() {
+        let peers = [Keys::New, Keys::Done].into_iter().flat_map(|keys| PEERS.map(|peer| layer(peer, keys)));
+        let own = [
+            (layer(BARE, Keys::None), 96.0),
+            (layer(SEMEL_MEMORY, Keys::None), 96.0),
+            (layer(SEMEL_MEMORY, Keys::Done), 96.0),
+            (layer(SEMEL_FILE, Keys::Done), 96.0),
+            (layer(SEMEL_MEMORY, Keys::New), 49.0),
+        ];
+        let all: Vec<(Case, [f64; 1])> =
+            peers.map(|peer| (peer, [50.0])).chain(own.map(|(case, rate)| (case, [rate]))).collect();
+        let rows = rates(&all.iter().map(|(case, rate)| (*case, rate.as_slice())).collect::<Vec<_>>());
+        let bars = bars(&rows, HttpPart::Layer);
+        let expected = [true, false, true, true, false, false, false, true, true, true];
+        assert_eq!(reached(&bars), expected, "{bars:?}");
+    }
+}

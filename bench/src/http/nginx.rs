@@ -6,13 +6,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::process::{Server, free_port};
+use crate::process::{Server, free_port};
 
 /// Whether every request is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessLog {
     Off,
-    /// As it is by default: a line for each, buffered by nobody.
+    /// As it is by default: a line for each, unbuffered.
     On,
 }
 
@@ -20,19 +20,19 @@ pub(super) enum AccessLog {
 pub(super) fn start(upstream: u16, log: AccessLog, folder: &Path) -> Result<Server> {
     let port = free_port()?;
     let configuration = folder.join("nginx.conf");
-    let folder_text = folder.to_str().context("the folder's name is text")?;
+    let folder_text = folder.to_str().context("the path of the folder is not UTF-8")?;
     fs::write(&configuration, settings(folder_text, port, upstream, log))?;
-    let configuration = configuration.to_str().context("the folder's name is text")?;
-    Server::of_program(&["nginx", "-p", folder_text, "-c", configuration], port, folder)
+    let configuration = configuration.to_str().context("the path of the folder is not UTF-8")?;
+    Server::start(&["nginx", "-p", folder_text, "-c", configuration], port, folder)
 }
 
-/// Which one is installed.
+/// The installed version.
 pub(super) fn version() -> Result<String> {
     let output =
-        Command::new("nginx").arg("-v").output().context("nginx is not here: install nginx-light")?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(output.status.success(), "`nginx -v` failed: {said}");
-    Ok(said.trim().trim_start_matches("nginx version: nginx/").to_owned())
+        Command::new("nginx").arg("-v").output().context("nginx was not found: install nginx-light")?;
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "`nginx -v` failed: {printed}");
+    Ok(printed.trim().trim_start_matches("nginx version: nginx/").to_owned())
 }
 
 /// Connections to clients and to the upstream stay open for as long as a window lasts. Each worker has a queue of its own for

@@ -1,19 +1,18 @@
-//! What every measurement needs to show its numbers; JSON they are by themselves.
+//! What every measurement shares: rows of numbers, the rounds that fill them, and the page that shows them.
 //!
-//! - [`facts`](Facts): which machine this is. [`filesystem`](filesystem()): on which disk a folder is.
-//! - [`numbers`](median): the middle of many numbers, and the [`Bar`] that it must reach.
-//! - [`mod@table`]: tables that are printed and kept. [`svg`]: bars, axes and labels.
-//! - [`output`](keep): where they go, and how far a run is.
+//! - [`rows`](Rows): what was measured, and the [`Bar`]s that it must reach. [`rounds`](drive): the driver.
+//! - [`page`](Page): the same as markdown, as a chart ([`chart`](Panel)) and as JSON. [`facts`](filesystem): the machine.
 
+mod chart;
 mod facts;
-mod filesystem;
-mod numbers;
-mod output;
-pub(crate) mod svg;
-mod table;
+mod page;
+mod rounds;
+mod rows;
 
-pub(crate) use facts::Facts;
-pub(crate) use filesystem::filesystem;
-pub(crate) use numbers::{Bar, Spread, median};
-pub(crate) use output::{keep, progress, workspace};
-pub(crate) use table::{bars, grouped, table, thousands, whole};
+pub(crate) use chart::{ChartBar, Panel};
+pub(crate) use facts::{filesystem, workspace};
+pub(crate) use page::{Column, HUNDREDTHS, MIB, MS, Page, Shown, TENTHS, THOUSANDTHS, WHOLE, count, grouped};
+pub(crate) use rounds::drive;
+#[cfg(test)]
+pub(crate) use rows::tests::{rates, reached};
+pub(crate) use rows::{Bar, Case, Metric, Row, Rows, Sample, float};
