@@ -81,6 +81,7 @@ impl Feed {
     }
 
     /// There will be nothing more than there is.
+    #[must_use]
     pub fn end(self) -> Self {
         self.kept().has_ended = true;
         self.news.notify_waiters();
