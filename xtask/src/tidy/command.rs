@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use super::exceptions::{EXCEPTIONS, Exception};
 use super::source::{Fault, Source};
 use super::{manifests, names, purity, shape, words};
-use crate::run;
+use xtask::run;
 
 /// Check the style of the tree: shapes, names, words, the machine's purity, the manifests.
 ///

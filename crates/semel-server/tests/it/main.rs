@@ -6,7 +6,6 @@
 mod admin;
 mod api;
 mod bounds;
-mod client;
 mod config;
 mod dashboard;
 mod draining;
@@ -23,3 +22,5 @@ mod server;
 mod service;
 mod streaming;
 mod upgrading;
+
+use test_http::client;
