@@ -70,11 +70,9 @@ impl Upstream {
         F: Fn(Line) -> R + Send + Sync + 'static,
         R: Future<Output = ()> + Send + 'static,
     {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-        let address = listener.local_addr().expect("has an address");
         let connections = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&connections);
-        let accept = async move {
+        let accept = async move |listener: TcpListener| {
             loop {
                 if let Ok((stream, _)) = listener.accept().await {
                     counted.fetch_add(1, Ordering::SeqCst);
@@ -82,7 +80,18 @@ impl Upstream {
                 }
             }
         };
-        Self { address, ledger: Arc::default(), connections, task: Task(tokio::spawn(accept)) }
+        Self { connections, ..Self::serving(accept).await }
+    }
+
+    /// One that serves as it likes; nothing is recorded.
+    pub async fn serving<R>(serve: impl FnOnce(TcpListener) -> R) -> Self
+    where
+        R: Future<Output = ()> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("has an address");
+        let task = Task(tokio::spawn(serve(listener)));
+        Self { address, ledger: Arc::default(), connections: Arc::default(), task }
     }
 
     /// How often somebody connected to it.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use test_http::{Proxy, Upstream};
+use anyhow::{Context, Result, bail, ensure};
+use test_http::{Program, Proxy, Upstream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -18,14 +18,14 @@ use crate::attacks::limits;
 use crate::attacks::race::{self, Step};
 
 /// How much longer everything may take on a busy machine.
-pub(super) const SLACK: Duration = Duration::from_secs(10);
+const SLACK: Duration = Duration::from_secs(10);
 /// How many connect at once.
 const CONNECTING: usize = 128;
 /// How many are in a hurry.
-pub(super) const OTHERS: usize = 200;
+const OTHERS: usize = 200;
 /// What each connection that dawdles may cost the proxy, and what it may need beside.
-pub(super) const BYTES_EACH_MAX: u64 = 24 << 10;
-pub(super) const BYTES_BESIDE_MAX: u64 = 48 << 20;
+const BYTES_EACH_MAX: u64 = 24 << 10;
+const BYTES_BESIDE_MAX: u64 = 48 << 20;
 const MIB: u64 = 1 << 20;
 const CHARGES: &str = "/charges";
 
@@ -52,7 +52,7 @@ pub struct Slowed {
 
 impl Slowed {
     /// What was seen while they dawdled.
-    pub(super) fn meanwhile(&self) -> String {
+    fn meanwhile(&self) -> String {
         let Self { served, longest, memory: (before, most), memory_max, .. } = self;
         format!(
             "{served} others were served, the slowest in {} ms; memory {} MiB before, {} MiB at most ({} MiB allowed)",
@@ -92,7 +92,7 @@ pub fn slow(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
 }
 
 /// How long the proxy waits for a head, and between two parts of a body: longer than it takes until all have come.
-pub(super) fn proxy_waits(count: usize) -> Duration {
+fn proxy_waits(count: usize) -> Duration {
     Duration::from_secs(5 + count as u64 / 600)
 }
 
@@ -102,19 +102,14 @@ pub(super) fn timeouts(count: usize) -> String {
 }
 
 /// Those that dawdle, all at once.
-pub(super) struct Crowd {
+struct Crowd {
     running: JoinSet<(Where, End)>,
     open: watch::Receiver<usize>,
     stop: watch::Sender<bool>,
 }
 
 impl Crowd {
-    pub(super) fn start(
-        target: SocketAddr,
-        path: &'static str,
-        count: usize,
-        from: impl Fn(usize) -> IpAddr,
-    ) -> Self {
+    fn start(target: SocketAddr, path: &'static str, count: usize, from: impl Fn(usize) -> IpAddr) -> Self {
         let room = Arc::new(Semaphore::new(CONNECTING));
         let (opened, open) = watch::channel(0);
         let (stop, stopped) = watch::channel(false);
@@ -133,7 +128,7 @@ impl Crowd {
     }
 
     /// Waits until all have connected, or were refused.
-    pub(super) async fn opened(&mut self, count: usize, step: Step<'_>) -> Result<()> {
+    async fn opened(&mut self, count: usize, step: Step<'_>) -> Result<()> {
         let mut known = 0;
         while known < count {
             timeout(SLACK * 5, self.open.changed()).await??;
@@ -145,7 +140,7 @@ impl Crowd {
     }
 
     /// Waits until all were closed, or for so long: how each ended.
-    pub(super) async fn ended(mut self, within: Duration) -> Result<Vec<(Where, End)>> {
+    async fn ended(mut self, within: Duration) -> Result<Vec<(Where, End)>> {
         let (until, mut ends) = (Instant::now() + within, Vec::new());
         while let Ok(Some(end)) = tokio::time::timeout_at(until, self.running.join_next()).await {
             ends.push(end?);
@@ -158,34 +153,55 @@ impl Crowd {
     }
 }
 
+/// A server that is attacked: where, on which path, how much memory it has, and who else asks it.
+pub(super) struct Target<'a, S> {
+    pub(super) address: SocketAddr,
+    pub(super) path: &'static str,
+    pub(super) program: &'a Program,
+    pub(super) served: S,
+}
+
+impl<S: AsyncFn(SocketAddr, usize) -> Result<Duration>> Target<'_, S> {
+    /// So many connections dawdle: others are served meanwhile, memory is bounded, and all are closed.
+    pub(super) async fn attack(&self, count: usize, step: Step<'_>) -> Result<Slowed> {
+        (self.served)(self.address, 20).await?;
+        let (before, _) = self.program.memory()?;
+        let mut crowd = Crowd::start(self.address, self.path, count, source);
+        crowd.opened(count, step).await?;
+        let longest = (self.served)(self.address, OTHERS).await?;
+        let (_, most) = self.program.memory()?;
+        let memory_max = BYTES_BESIDE_MAX + BYTES_EACH_MAX * count as u64;
+        ensure!(most <= memory_max, "{} MiB of memory, and {} MiB are allowed", most / MIB, memory_max / MIB);
+        let within = proxy_waits(count) * 2 + SLACK;
+        let ends = crowd.ended(within).await?;
+        let memory = (before, most);
+        let mut slowed =
+            Slowed { slow: count, served: OTHERS, longest, memory, memory_max, ..Slowed::default() };
+        slowed.closed_after =
+            closed(&ends, within).with_context(|| format!("meanwhile {}", slowed.meanwhile()))?;
+        Ok(slowed)
+    }
+
+    /// Where connections are few, others must be seen not to be served: why they were not.
+    pub(super) async fn control(&self, few: usize) -> Result<String> {
+        let mut crowd = Crowd::start(self.address, self.path, few * 2, source);
+        crowd.opened(few * 2, &|| ()).await?;
+        let Err(error) = (self.served)(self.address, 8).await else {
+            bail!("the control was not caught: others were served without a free connection");
+        };
+        drop(crowd.ended(Duration::ZERO).await?);
+        Ok(format!("{error:#}"))
+    }
+}
+
 async fn attack(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
     let upstream = Upstream::counting(Duration::ZERO).await;
     let proxy = Proxy::start(binary, upstream.address, "memory:", &timeouts(count)).await?;
-    served(proxy.address, 20).await?;
-    let (before, _) = proxy.memory()?;
-    let mut crowd = Crowd::start(proxy.address, CHARGES, count, source);
-    crowd.opened(count, step).await?;
-    let longest = served(proxy.address, OTHERS).await?;
-    let (_, most) = proxy.memory()?;
-    let memory_max = BYTES_BESIDE_MAX + BYTES_EACH_MAX * count as u64;
-    ensure!(most <= memory_max, "the proxy had {} MiB, and {} MiB are allowed", most / MIB, memory_max / MIB);
-    let within = proxy_waits(count) * 2 + SLACK;
-    let ends = crowd.ended(within).await?;
-    let mut slowed = Slowed {
-        slow: count,
-        served: OTHERS,
-        longest,
-        memory: (before, most),
-        memory_max,
-        ..Slowed::default()
-    };
-    slowed.closed_after =
-        closed(&ends, within).with_context(|| format!("meanwhile {}", slowed.meanwhile()))?;
-    Ok(slowed)
+    Target { address: proxy.address, path: CHARGES, program: &proxy, served }.attack(count, step).await
 }
 
 /// When the last one was closed. Everybody must have come, and must have been closed by now.
-pub(super) fn closed(ends: &[(Where, End)], within: Duration) -> Result<Duration> {
+fn closed(ends: &[(Where, End)], within: Duration) -> Result<Duration> {
     let refused = ends.iter().filter(|(_, end)| *end == End::Refused).count();
     ensure!(refused == 0, "{refused} were refused: they did not dawdle all at once");
     for place in [Where::Head, Where::Body, Where::Stalled] {
@@ -220,16 +236,10 @@ async fn one_peer(binary: &Path, bound: usize) -> Result<(usize, usize)> {
     Ok((open, ends.len()))
 }
 
-/// Where connections are few, others must be seen not to be served.
 async fn control(binary: &Path) -> Result<String> {
     const FEW: usize = 32;
     let upstream = Upstream::counting(Duration::ZERO).await;
     let rules = format!("[bounds]\nconnections_max = {FEW}\n{}", timeouts(FEW));
     let proxy = Proxy::start(binary, upstream.address, "memory:", &rules).await?;
-    let mut crowd = Crowd::start(proxy.address, CHARGES, FEW * 2, source);
-    crowd.opened(FEW * 2, &|| ()).await?;
-    match served(proxy.address, 8).await {
-        Ok(_) => anyhow::bail!("the control was not caught: others were served without a free connection"),
-        Err(error) => Ok(format!("{error:#}")),
-    }
+    Target { address: proxy.address, path: CHARGES, program: &proxy, served }.control(FEW).await
 }
