@@ -3,8 +3,8 @@
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::needs;
-use crate::run::cargo;
+use xtask::needs;
+use xtask::run::cargo;
 
 /// Measure against what projects write themselves, on this machine.
 ///

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, ensure};
 
-use crate::needs;
-use crate::run::cargo;
+use xtask::needs;
+use xtask::run::cargo;
 
 /// What must not survive being broken: the rules, and the bytes that records are kept as.
 const FILES: [&str; 2] = ["crates/semel/src/machine/*.rs", "crates/semel/src/codec/*.rs"];

@@ -1,5 +1,8 @@
 //! What the commands need beside cargo, and how to get it: installed only when it is missing.
 
+use std::env;
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, Result, ensure};
 
 use crate::run::{cargo, program, skipped, started};
@@ -16,7 +19,9 @@ struct Need {
 enum Look {
     /// It is on the path, and answers when it is asked for its version this way.
     Version(&'static str, &'static str),
-    /// Whoever starts it knows.
+    /// All of these are on the path, or at their own.
+    Programs(&'static [&'static str]),
+    /// Some other way.
     Ask(fn() -> bool),
 }
 
@@ -24,18 +29,42 @@ impl Need {
     fn is_there(&self) -> bool {
         match self.look {
             Look::Version(name, version) => program(name, [version]).succeeds(),
+            Look::Programs(names) => names.iter().all(|name| has_program(name)),
             Look::Ask(is_there) => is_there(),
         }
     }
 }
 
+/// Where Debian puts PostgreSQL's programs, a folder for each version, and the oldest that will do.
+const POSTGRES: &str = "/usr/lib/postgresql";
+const POSTGRES_LEAST: u32 = 15;
+/// Where Debian puts RabbitMQ's server.
+const RABBITMQ: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+
+/// Whether this program is there: a path, or a name to be looked for.
+fn has_program(name: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    folders.any(|folder| folder.join(name).is_file())
+}
+
+fn has_postgres() -> bool {
+    let versions = Path::new(POSTGRES).read_dir().into_iter().flatten().flatten();
+    let is_new = |version: &PathBuf| {
+        let number = version.file_name().and_then(|name| name.to_str()?.parse().ok());
+        number.is_some_and(|number: u32| number >= POSTGRES_LEAST)
+    };
+    let is_there = |version: PathBuf| version.join("bin/initdb").is_file();
+    has_program("initdb") || versions.map(|entry| entry.path()).filter(is_new).any(is_there)
+}
+
 /// What the tests start. Debian keeps PostgreSQL's server off the path. Its packages also start servers of their own
 /// on the usual ports where there is a service manager; nothing here uses those.
 const FOR_TESTS: &[Need] = &[
-    Need { look: Look::Ask(test_services::Postgres::is_installed), package: "postgresql" },
-    Need { look: Look::Ask(test_services::Redis::is_installed), package: "redis-server" },
-    Need { look: Look::Ask(test_services::Nats::is_installed), package: "nats-server" },
-    Need { look: Look::Ask(test_services::RabbitMq::is_installed), package: "rabbitmq-server" },
+    Need { look: Look::Ask(has_postgres), package: "postgresql" },
+    Need { look: Look::Programs(&["redis-server"]), package: "redis-server" },
+    Need { look: Look::Programs(&["nats-server"]), package: "nats-server" },
+    Need { look: Look::Programs(&[RABBITMQ, "epmd"]), package: "rabbitmq-server" },
     Need { look: Look::Version("python3", "--version"), package: "python3" },
     Need { look: Look::Version("node", "--version"), package: "nodejs" },
     Need { look: Look::Version("tsc", "--version"), package: "node-typescript" },
@@ -43,7 +72,7 @@ const FOR_TESTS: &[Need] = &[
 ];
 
 /// What looks at the dashboard.
-const BROWSER: Need = Need { look: Look::Ask(semel_serving::Browser::is_installed), package: "chromium" };
+const BROWSER: Need = Need { look: Look::Programs(&["/usr/bin/chromium"]), package: "chromium" };
 
 /// What power cuts are made of: file systems and mounts.
 const FOR_POWER_CUTS: &[Need] = &[
@@ -55,27 +84,27 @@ const FOR_POWER_CUTS: &[Need] = &[
 
 /// What the layer and the proxy are measured beside.
 const FOR_HTTP: &[Need] = &[
-    Need { look: Look::Ask(test_services::Redis::is_installed), package: "redis-server" },
+    Need { look: Look::Programs(&["redis-server"]), package: "redis-server" },
     Need { look: Look::Version("nginx", "-v"), package: "nginx-light" },
 ];
 
 /// Gets what the tests start and this machine lacks.
-pub(crate) fn for_tests() -> Result<()> {
+pub fn for_tests() -> Result<()> {
     get("the tests", FOR_TESTS)
 }
 
 /// Gets the browser, if this machine lacks it.
-pub(crate) fn for_browser() -> Result<()> {
+pub fn for_browser() -> Result<()> {
     get("pictures of pages", &[BROWSER])
 }
 
 /// Gets what power cuts are made of and this machine lacks.
-pub(crate) fn for_power_cuts() -> Result<()> {
+pub fn for_power_cuts() -> Result<()> {
     get("power cuts", FOR_POWER_CUTS)
 }
 
 /// Gets what the layer and the proxy are measured beside and this machine lacks.
-pub(crate) fn for_http() -> Result<()> {
+pub fn for_http() -> Result<()> {
     get("measurements over HTTP", FOR_HTTP)
 }
 
@@ -108,7 +137,7 @@ fn missing(needs: &[Need]) -> Vec<&'static str> {
 }
 
 /// Whether `cargo NAME` is there, if need be after installing it.
-pub(crate) fn cargo_tool(name: &str) -> bool {
+pub fn cargo_tool(name: &str) -> bool {
     if has_cargo_tool(name) {
         return true;
     }
@@ -123,7 +152,7 @@ pub(crate) fn cargo_tool(name: &str) -> bool {
 }
 
 /// Whether `cargo NAME` is there.
-pub(crate) fn has_cargo_tool(name: &str) -> bool {
+pub fn has_cargo_tool(name: &str) -> bool {
     cargo([name, "--version"]).succeeds()
 }
 

@@ -17,23 +17,35 @@ const RED: &str = "31";
 
 /// Where the workspace is. Cargo says so when it runs us; a binary that is run by hand stays in the tree
 /// it was built from.
-pub(crate) fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    Path::new(&manifest).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    let is_root = |folder: &&Path| folder.join("Cargo.lock").is_file();
+    Path::new(&manifest).ancestors().find(is_root).map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// A program that cargo has built, by its name in a folder of the target folder such as `release`.
+pub fn built(folder: &str, name: &str) -> Result<PathBuf> {
+    // We were built by the same cargo, into the same target folder.
+    let us = env::current_exe().context("cannot tell where this program is")?;
+    let target = us.parent().and_then(Path::parent).context("this program is in no target folder")?;
+    let program = target.join(folder).join(name);
+    ensure!(program.is_file(), "cargo built no {}", program.display());
+    Ok(program)
 }
 
 /// A command line to be run at the root of the workspace.
-pub(crate) struct Run(Command);
+#[derive(Debug)]
+pub struct Run(Command);
 
 /// A program with these arguments.
-pub(crate) fn program<A: AsRef<OsStr>>(name: impl AsRef<OsStr>, args: impl IntoIterator<Item = A>) -> Run {
+pub fn program<A: AsRef<OsStr>>(name: impl AsRef<OsStr>, args: impl IntoIterator<Item = A>) -> Run {
     let mut command = Command::new(name);
     command.args(args).current_dir(root());
     Run(command)
 }
 
 /// The cargo that runs us, with these arguments.
-pub(crate) fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
+pub fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
     let mut run = program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args);
     // What cargo told us of our own package: some build scripts look at it, and would build all over again.
     for (name, _) in env::vars_os() {
@@ -46,28 +58,47 @@ pub(crate) fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
 
 impl Run {
     /// The same with a variable in its environment.
-    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.0.env(name, value);
         self
     }
 
     /// Shows the command line, runs it with our output, and fails if it does.
-    pub(crate) fn show(mut self) -> Result<()> {
+    pub fn show(self) -> Result<()> {
         say(GREEN, "run", &self.line());
+        self.pass()
+    }
+
+    /// Runs it with our input and output, and fails if it does.
+    pub fn pass(mut self) -> Result<()> {
         let status = self.0.status().with_context(|| format!("cannot start `{}`", self.line()))?;
         ensure!(status.success(), "`{}` failed ({status})", self.line());
         Ok(())
     }
 
+    /// What it writes to standard output; fails if it does.
+    pub fn output(mut self) -> Result<String> {
+        let output = self.0.stderr(Stdio::inherit()).output();
+        let output = output.with_context(|| format!("cannot start `{}`", self.line()))?;
+        ensure!(output.status.success(), "`{}` failed ({})", self.line(), output.status);
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The command itself, for whoever wants its pipes.
+    pub fn into_command(self) -> Command {
+        self.0
+    }
+
     /// Whether it can be started and succeeds; shows nothing.
-    pub(crate) fn succeeds(mut self) -> bool {
+    pub fn succeeds(mut self) -> bool {
         let quiet = self.0.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         quiet.status().is_ok_and(|status| status.success())
     }
 
     /// Runs it with our output and no word of our own: it is a part of us, and says for itself what it does. Its input
     /// ends when we do, however we do.
-    pub(crate) fn in_our_name(mut self) -> Result<()> {
+    pub fn in_our_name(mut self) -> Result<()> {
         let line = self.line();
         let mut child =
             self.0.stdin(Stdio::piped()).spawn().with_context(|| format!("cannot start `{line}`"))?;
@@ -80,7 +111,7 @@ impl Run {
     }
 
     /// Runs it without a word, and fails with what it said on stderr.
-    pub(crate) fn quietly(mut self) -> Result<()> {
+    pub fn quietly(mut self) -> Result<()> {
         let line = self.line();
         let output =
             self.0.stdin(Stdio::null()).output().with_context(|| format!("cannot start `{line}`"))?;
@@ -97,22 +128,22 @@ impl Run {
 }
 
 /// Says which part of a command starts now.
-pub(crate) fn started(what: &str) {
+pub fn started(what: &str) {
     say(GREEN, "==>", what);
 }
 
 /// Says what is left out, and why.
-pub(crate) fn skipped(what: &str, because: &str) {
+pub fn skipped(what: &str, because: &str) {
     say(YELLOW, "skipped", &format!("{what}, because {because}"));
 }
 
 /// Says that a command reached its end.
-pub(crate) fn passed(what: &str) {
+pub fn passed(what: &str) {
     say(GREEN, "ok", what);
 }
 
 /// Says why a command did not reach its end.
-pub(crate) fn failed(why: &str) {
+pub fn failed(why: &str) {
     say(RED, "failed", why);
 }
 

@@ -1,15 +1,12 @@
 //! `cargo xtask servers`: the throwaway servers that tests share, for whoever runs tests by hand.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
 
-use anyhow::{Context, Result};
-use test_services::{
-    AppendFsync, NATS_VARIABLE, Nats, POSTGRES_VARIABLE, Postgres, RABBITMQ_VARIABLE, REDIS_CLUSTER_VARIABLE,
-    REDIS_VARIABLE, RabbitMq, Redis, RedisCluster,
-};
-
-use crate::needs;
-use crate::run::{self, Run};
+use anyhow::{Context, Result, ensure};
+use xtask::needs;
+use xtask::run::{Run, cargo, program};
 
 /// Start PostgreSQL, Redis, a Redis Cluster, NATS and RabbitMQ, and say where they are.
 ///
@@ -20,45 +17,45 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args) -> Result<()> {
     needs::for_tests()?;
-    let servers = Servers::start()?;
-    for (name, url) in servers.names() {
-        println!("export {name}={url}");
-    }
-    run::started("they run until Ctrl-C, or the end of input");
-    std::io::stdin().read_to_end(&mut Vec::new()).context("cannot wait for the end of input")?;
-    Ok(())
+    cargo(["run", "--quiet", "--package", "test-services"]).pass()
 }
 
-/// One of each; stopped and gone when dropped.
+/// One of each, in a process of their own; stopped and gone when dropped.
 pub(crate) struct Servers {
-    postgres: Postgres,
-    redis: Redis,
-    cluster: RedisCluster,
-    nats: Nats,
-    rabbitmq: RabbitMq,
+    process: Child,
+    /// The variables that tests look for, and where the servers are.
+    variables: Vec<(String, String)>,
 }
 
 impl Servers {
-    pub(crate) fn start() -> Result<Self> {
-        let fsync = AppendFsync::Always;
-        let (postgres, redis) = (Postgres::start()?, Redis::start(fsync)?);
-        let (nats, rabbitmq) = (Nats::start()?, RabbitMq::start()?);
-        Ok(Self { postgres, redis, cluster: RedisCluster::start(fsync)?, nats, rabbitmq })
+    /// Starts them with the program that the tests' build has built.
+    pub(crate) fn start(test_services: &Path) -> Result<Self> {
+        let mut command = program(test_services, [] as [&str; 0]).into_command();
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let output = process.stdout.take().context("the servers have no output")?;
+        let mut servers = Self { process, variables: Vec::new() };
+        for line in BufReader::new(output).lines() {
+            let line = line?;
+            let Some((name, url)) = line.strip_prefix("export ").and_then(|line| line.split_once('=')) else {
+                break;
+            };
+            servers.variables.push((name.to_owned(), url.to_owned()));
+        }
+        ensure!(!servers.variables.is_empty(), "the servers do not start: cargo xtask servers says why");
+        Ok(servers)
     }
 
-    /// The variables that tests look for, and where the servers are.
-    fn names(&self) -> [(&'static str, String); 5] {
-        [
-            (POSTGRES_VARIABLE, self.postgres.url()),
-            (REDIS_VARIABLE, self.redis.url()),
-            (REDIS_CLUSTER_VARIABLE, self.cluster.url()),
-            (NATS_VARIABLE, self.nats.url()),
-            (RABBITMQ_VARIABLE, self.rabbitmq.url()),
-        ]
-    }
-
-    /// The same program, told where they are.
+    /// The same program, with their variables.
     pub(crate) fn name_to(&self, run: Run) -> Run {
-        self.names().into_iter().fold(run, |run, (name, url)| run.env(name, &url))
+        self.variables.iter().fold(run, |run, (name, url)| run.env(name, url))
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        // The end of its input ends it, and it stops its servers.
+        drop(self.process.stdin.take());
+        drop(self.process.wait());
     }
 }

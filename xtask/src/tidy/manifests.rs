@@ -1,6 +1,6 @@
 //! What the manifests must say: the workspace's lints, a core without drivers, and a reason for each dependency.
 
-use super::source::{Fault, Source};
+use super::text::{Fault, Source};
 
 /// What the core must never need: a store's driver, a protocol, a server.
 const DRIVERS: [&str; 20] = [

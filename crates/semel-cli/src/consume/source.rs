@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use semel_kafka::KafkaSource;
 #[cfg(feature = "nats")]
 use semel_nats::NatsSource;
+#[cfg(not(all(feature = "kafka", feature = "nats", feature = "rabbitmq", feature = "redis-streams")))]
+use semel_ops::missing_feature;
 #[cfg(feature = "rabbitmq")]
 use semel_rabbitmq::RabbitMqSource;
 #[cfg(feature = "redis-streams")]
 use semel_redis_streams::RedisStreamSource;
-#[cfg(not(all(feature = "kafka", feature = "nats", feature = "rabbitmq", feature = "redis-streams")))]
-use semel_ops::missing_feature;
 use semel_stream::source::{LinesSource, Source};
 
 use super::address::{FileEnd, SourceAddress, SourceKind};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use semel_abuse::{crowd, disconnects, kill, many_keys, slow, slow_server, smuggling, waiting};
+use proofs::attacks::{crowd, disconnects, kill, many_keys, slow, slow_server, smuggling, waiting};
 
 use crate::place::Place;
 
@@ -18,7 +18,7 @@ fn a_client_that_hangs_up_at_any_byte_and_asks_again_is_never_served_twice() {
 
 #[test]
 fn no_request_is_read_in_two_ways() {
-    let found = smuggling(binary(), semel_abuse::shapes(), &|| ()).expect("all is read in one way");
+    let found = smuggling(binary(), proofs::attacks::shapes(), &|| ()).expect("all is read in one way");
     assert!(found.shapes > 200 && found.refused > 100 && found.answered > 100, "{found}");
 }
 

@@ -1,8 +1,7 @@
 //! `semel demo`, as the first thing that anybody runs.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use test_http::blocking::Client;
+use test_http::{Answer, Program, Request};
 
 use crate::binary::{run, semel};
 
@@ -46,49 +45,28 @@ fn what_it_cannot_show_is_refused() {
     assert!(run("demo --requests 1000000").refused().contains("100000 at most"));
 }
 
-/// Ended also when a test fails.
-struct Kept(Child);
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// What a server answers to a payment of this amount, with a key.
-fn paid(address: &str, cents: u32) -> String {
+fn paid(address: &str, cents: u32) -> Answer {
     let body = format!("{{\"payment\":\"mine\",\"cents\":{cents}}}");
-    let mut stream = TcpStream::connect(address).expect("is up");
-    let head = "POST /payments HTTP/1.1\r\nhost: demo\r\nconnection: close\r\nidempotency-key: mine";
-    write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("is sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("is answered");
-    answer
+    let request = Request::new("POST", "/payments").header("host", "demo").key("mine").body(body);
+    Client::new(address.parse().expect("is an address")).ask(&request).expect("is answered")
 }
 
 #[test]
 fn what_is_kept_up_can_be_tried_by_hand() {
-    let mut child = Kept(
-        semel().args(["demo", "--keep", "--requests", "5"]).stdout(Stdio::piped()).spawn().expect("starts"),
-    );
-    let out = BufReader::new(child.0.stdout.take().expect("is piped"));
-    let mut addresses = Vec::new();
-    for line in out.lines() {
-        let line = line.expect("is text");
-        if let Some((_, rest)) = line.split_once("curl -i http://") {
-            addresses.push(rest.split('/').next().expect("has an address").to_owned());
-        }
-        if line.contains("Ctrl-C ends it") {
-            break;
-        }
-    }
+    let demo = Program::start(semel().args(["demo", "--keep", "--requests", "5"])).expect("starts");
+    demo.until_written("Ctrl-C ends it");
+    let shown = demo.out();
+    let addresses: Vec<_> = shown
+        .lines()
+        .filter_map(|line| Some(line.split_once("curl -i http://")?.1.split('/').next()?.to_owned()))
+        .collect();
     let [proxy, again, other, api] = &addresses[..] else { panic!("{addresses:?}") };
     assert!(proxy == again && again == other && api != proxy);
     let first = paid(proxy, 4_200);
-    assert!(first.starts_with("HTTP/1.1 201") && !first.contains("idempotent-replayed"), "{first}");
+    assert!(first.status == 201 && !first.is_replay(), "{first:?}");
     let second = paid(proxy, 4_200);
-    assert!(second.starts_with("HTTP/1.1 201") && second.contains("idempotent-replayed: true"), "{second}");
-    assert!(paid(proxy, 1).starts_with("HTTP/1.1 422"));
-    assert!(paid(api, 1).starts_with("HTTP/1.1 201"), "past the proxy, every request charges");
+    assert!(second.status == 201 && second.is_replay(), "{second:?}");
+    assert_eq!(paid(proxy, 1).status, 422);
+    assert_eq!(paid(api, 1).status, 201, "past the proxy, every request charges");
 }

@@ -1,14 +1,15 @@
 //! `semel serve` and `semel token`, as the real binary.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use test_http::{Answer, Request, Server};
 
 use crate::binary::{ran, run, semel};
 
@@ -17,57 +18,34 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server, killed when it is dropped.
 struct Serving {
-    child: Child,
-    lines: BufReader<ChildStderr>,
-    address: SocketAddr,
+    server: Server,
     first: String,
 }
 
 impl Serving {
     fn start(command: &mut Command) -> Self {
-        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("is piped"));
-        let mut first = String::new();
+        let mut server = Server::from_command(command).expect("starts");
+        let mut first = server.next_line();
         while !first.contains("listening on") {
-            first.clear();
-            assert_ne!(lines.read_line(&mut first).expect("is text"), 0, "it ended at once");
+            first = server.next_line();
         }
-        let place =
-            first.split("://").nth(1).and_then(|rest| rest.split(';').next()).expect("names its address");
-        let address = place.parse().expect("is an address");
-        Self { child, lines, address, first }
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).expect("is told");
+        Self { server, first }
     }
 
     /// The next line that it says.
     fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).expect("is text");
-        line
+        self.server.next_line()
     }
 
-    fn ask(&self, request: &str) -> String {
-        let mut stream = TcpStream::connect(self.address).expect("connects");
-        stream.set_read_timeout(Some(PATIENCE)).expect("is set");
-        stream.write_all(request.as_bytes()).expect("is written");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("is text");
-        answer
+    fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let get = Request::get(path).header("host", "localhost");
+        let request = headers.iter().fold(get, |request, (name, value)| request.header(name, value));
+        self.server.client().ask(&request).expect("is answered")
     }
 
-    fn get(&self, path: &str, head: &str) -> String {
-        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{head}\r\n"))
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// The status of the metrics' page for the holder of this token.
+    fn metrics(&self, token: &str) -> u16 {
+        self.get("/metrics", &[("authorization", &format!("Bearer {token}"))]).status
     }
 }
 
@@ -88,21 +66,17 @@ fn token(folder: &TempDir, role: &str) -> (String, PathBuf) {
     (made.out.trim().to_owned(), path)
 }
 
-fn bearer(token: &str) -> String {
-    format!("Authorization: Bearer {token}\r\n")
-}
-
 #[test]
 fn a_server_says_what_it_is_and_stops_when_it_is_told() {
     let mut serving = Serving::start(&mut serve());
     for part in ["http://127.0.0.1:", "memory:", "survive nothing", "no tokens: loopback only"] {
         assert!(serving.first.contains(part), "{part}: {}", serving.first);
     }
-    assert!(serving.get("/readyz", "").starts_with("HTTP/1.1 200"));
-    serving.signal(rustix::process::Signal::TERM);
+    assert!(serving.get("/readyz", &[]).status == 200);
+    serving.server.signal(rustix::process::Signal::TERM);
     assert!(serving.line().contains("stopping"));
     assert!(serving.line().contains("none was cut off"));
-    assert!(serving.child.wait().expect("ends").success());
+    assert!(serving.server.wait().success());
 }
 
 #[test]
@@ -111,22 +85,19 @@ fn a_token_is_good_from_the_signal_on_that_reads_its_file_again() {
     let (first, path) = token(&folder, "read");
     let mut serving = Serving::start(serve().arg("--tokens").arg(&path));
     assert!(serving.first.contains("1 token"), "{}", serving.first);
-    assert!(serving.get("/metrics", "").starts_with("HTTP/1.1 401"));
-    assert!(serving.get("/metrics", &bearer(&first)).starts_with("HTTP/1.1 200"));
+    assert!(serving.get("/metrics", &[]).status == 401);
+    assert!(serving.metrics(&first) == 200);
     std::fs::write(&path, "[[token]").expect("is written");
-    serving.signal(rustix::process::Signal::HUP);
+    serving.server.signal(rustix::process::Signal::HUP);
     let said = serving.line();
     assert!(said.contains("not reloaded"), "{said}");
     while !serving.line().contains("tokens.toml:1:") {}
-    assert!(
-        serving.get("/metrics", &bearer(&first)).starts_with("HTTP/1.1 200"),
-        "everything stays as it was"
-    );
+    assert!(serving.metrics(&first) == 200, "everything stays as it was");
     let (second, _) = token(&folder, "read");
-    serving.signal(rustix::process::Signal::HUP);
+    serving.server.signal(rustix::process::Signal::HUP);
     while !serving.line().contains("reloaded, 1 token") {}
-    assert!(serving.get("/metrics", &bearer(&first)).starts_with("HTTP/1.1 401"));
-    assert!(serving.get("/metrics", &bearer(&second)).starts_with("HTTP/1.1 200"));
+    assert!(serving.metrics(&first) == 401);
+    assert!(serving.metrics(&second) == 200);
 }
 
 #[test]
@@ -135,7 +106,7 @@ fn tokens_may_come_from_the_environment() {
     let (token, path) = token(&folder, "operate");
     let text = std::fs::read_to_string(path).expect("is there");
     let serving = Serving::start(serve().env("SEMEL_TOKENS", text));
-    assert!(serving.get("/metrics", &bearer(&token)).starts_with("HTTP/1.1 200"));
+    assert!(serving.metrics(&token) == 200);
 }
 
 #[test]
@@ -219,10 +190,10 @@ fn a_request_becomes_a_span_of_the_trace_that_it_names() {
     });
     let mut serving = Serving::start(serve().arg("--otlp").arg(format!("http://{address}")));
     let trace = "0af7651916cd43dd8448eb211c80319c";
-    let answer = serving.get("/healthz", &format!("traceparent: 00-{trace}-b7ad6b7169203331-01\r\n"));
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let parent = format!("00-{trace}-b7ad6b7169203331-01");
+    assert_eq!(serving.get("/healthz", &[("traceparent", &parent)]).status, 200);
     // Its last spans are sent before it ends.
-    serving.signal(rustix::process::Signal::TERM);
+    serving.server.signal(rustix::process::Signal::TERM);
     let (head, body) = spans.recv_timeout(PATIENCE).expect("a span arrives");
     assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
     assert!(head.to_ascii_lowercase().contains("content-type: application/x-protobuf"), "{head}");
@@ -231,7 +202,7 @@ fn a_request_becomes_a_span_of_the_trace_that_it_names() {
     let trace_id: Vec<u8> =
         (0..16).map(|at| u8::from_str_radix(&trace[at * 2..at * 2 + 2], 16).expect("is hex")).collect();
     assert!(holds(&trace_id), "it is part of the trace that the request named");
-    assert!(serving.child.wait().expect("ends").success());
+    assert!(serving.server.wait().success());
 }
 
 /// One request of HTTP/1.1, whole, and an empty answer to it.

@@ -6,7 +6,6 @@
 mod admin;
 mod bounds;
 mod certificate;
-mod client;
 mod config;
 mod draining;
 mod failing;
@@ -20,3 +19,5 @@ mod secured;
 mod service;
 mod streaming;
 mod upgrading;
+
+use test_http::client;

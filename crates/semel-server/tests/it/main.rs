@@ -6,7 +6,7 @@
 mod api;
 #[path = "../../../semel-proxy/tests/it/certificate.rs"]
 mod certificate;
-#[path = "../../../semel-proxy/tests/it/client.rs"]
-mod client;
 mod dashboard;
 mod server;
+
+use test_http::client;

@@ -10,6 +10,8 @@
 //! - [`apart`](Apart): asks that the application carries itself, inside its own transaction.
 //! - [`driven`]: what makes all of it safe to cancel; [`duplicates`] and [`replays`]: what costs no write.
 
+#![expect(clippy::disallowed_methods, reason = "the engine measures time, waits, and starts tasks")]
+
 mod apart;
 mod ask;
 mod batch;

@@ -10,9 +10,10 @@ use semel::record::{PermitId, Version};
 use semel::store::MemoryStore;
 use semel::{Key, Once, Permit, PermitParts, Semel};
 use serde_json::{Value, json};
+use test_http::Server;
 
 use super::programs::{Python, TypeScript};
-use super::serving::Serving;
+use super::serving::serve;
 use crate::binary::ran;
 use crate::place::Place;
 
@@ -27,12 +28,12 @@ fn request() -> Value {
 #[test]
 fn a_run_that_python_died_in_is_taken_over_by_typescript_and_replayed_by_rust_over_a_folder() {
     let place = Place::file();
-    let server = Serving::on(&place);
+    let server = serve(&place);
     let stored = dies_and_is_taken_over(&server);
     // A folder is for one process, which is the server: Rust asks it, as everybody else does.
     let claim = |name: &str| {
         let claim = json!({"scope": [SCOPE], "operation": OPERATION, "name": name, "request": request()});
-        server.post("/v1/claim", &claim)
+        server.client().call("/v1/claim", &claim).expect("is answered")
     };
     let replay = claim(NAME);
     assert_eq!((&replay["decision"], &replay["outcome"]["json"]), (&json!("replay"), &stored), "{replay}");
@@ -43,7 +44,7 @@ fn a_run_that_python_died_in_is_taken_over_by_typescript_and_replayed_by_rust_ov
 #[test]
 fn a_run_that_python_died_in_is_taken_over_by_typescript_and_replayed_by_rust_over_postgres() {
     let place = Place::postgres();
-    let stored = dies_and_is_taken_over(&Serving::on(&place));
+    let stored = dies_and_is_taken_over(&serve(&place));
     // The server is gone by now: the record is in the database, for the crate as for everybody else.
     let once = |name: &'static str| {
         place.with(async |semel| {
@@ -63,7 +64,7 @@ fn a_run_that_python_died_in_is_taken_over_by_typescript_and_replayed_by_rust_ov
 }
 
 /// Has Python die after its effect and TypeScript take over. What TypeScript stored.
-fn dies_and_is_taken_over(server: &Serving) -> Value {
+fn dies_and_is_taken_over(server: &Server) -> Value {
     let folder = tempfile::tempdir().expect("a folder for a test");
     let ledger = folder.path().join("ledger");
     let died = dies(server, &ledger);
@@ -79,10 +80,10 @@ fn dies_and_is_taken_over(server: &Serving) -> Value {
 }
 
 /// A Python worker that is killed between its effect and its outcome. What it knew of its run.
-fn dies(server: &Serving, ledger: &Path) -> Value {
+fn dies(server: &Server, ledger: &Path) -> Value {
     let python = Python::new();
     let mut command = python.command();
-    command.args(["-m", "tests.worker", "die", &server.url(), SCOPE, OPERATION, NAME]).arg(ledger);
+    command.args(["-m", "tests.worker", "die", &server.url(""), SCOPE, OPERATION, NAME]).arg(ledger);
     let mut worker = command.stdout(Stdio::piped()).spawn().expect("Python starts");
     let mut line = String::new();
     BufReader::new(worker.stdout.take().expect("is piped")).read_line(&mut line).expect("says that it ran");
@@ -93,10 +94,10 @@ fn dies(server: &Serving, ledger: &Path) -> Value {
 }
 
 /// A TypeScript worker that waits for the key and does its work. What it came to.
-fn takes_over(server: &Serving, ledger: &Path) -> Value {
+fn takes_over(server: &Server, ledger: &Path) -> Value {
     let typescript = TypeScript::compile();
     let mut command = typescript.command();
-    command.args(["worker.js", "take", &server.url(), SCOPE, OPERATION, NAME]).arg(ledger);
+    command.args(["worker.js", "take", &server.url(""), SCOPE, OPERATION, NAME]).arg(ledger);
     ran(&mut command).json()
 }
 

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use tempfile::TempDir;
+use test_http::Program;
+pub(crate) use test_http::until_blocking as until;
 
 use crate::binary::{Ran, ran, semel};
 use crate::place::Place;
-
-/// How long anything may take here.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A folder with a file of events, and a file of traces.
 pub(crate) struct Feed {
@@ -121,79 +119,37 @@ pub(crate) fn stopped(ran: &Ran) -> String {
 }
 
 /// A consumer that is running. Dropped, it is killed.
-pub(crate) struct Consuming {
-    child: Child,
-    err: Arc<Mutex<String>>,
-    out: Arc<Mutex<String>>,
-}
+pub(crate) struct Consuming(Program);
 
 impl Consuming {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
-        let err = gathered(child.stderr.take().expect("is piped"));
-        let out = gathered(child.stdout.take().expect("is piped"));
-        Self { child, err, out }
+        Self(Program::start(command).expect("the binary starts"))
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).expect("is ours");
+        self.0.signal(signal);
     }
 
     /// What it has said on standard error by now.
     pub(crate) fn said(&self) -> String {
-        self.err.lock().expect("nobody panicked").clone()
+        self.0.err()
     }
 
     pub(crate) fn says(&self, part: &str) {
         until(part, || self.said().contains(part).then_some(()));
     }
 
-    pub(crate) fn kill(mut self) {
-        self.child.kill().expect("is ours");
-        self.child.wait().expect("is ours");
+    pub(crate) fn kill(self) {
+        self.0.kill().expect("is ours");
     }
 
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ran {
-        let status: ExitStatus = until("an end", || self.child.try_wait().expect("is ours"));
+        let status = self.0.wait();
         // The pipes end with it, unless a command holds them.
         std::thread::sleep(Duration::from_millis(100));
-        let out = self.out.lock().expect("nobody panicked").clone();
-        Ran { code: status.code(), out, err: self.said() }
+        Ran { code: status.code(), out: self.0.out(), err: self.said() }
     }
-}
-
-impl Drop for Consuming {
-    fn drop(&mut self) {
-        let _gone = self.child.kill();
-        let _reaped = self.child.wait();
-    }
-}
-
-fn gathered(pipe: impl Read + Send + 'static) -> Arc<Mutex<String>> {
-    let text = Arc::new(Mutex::new(String::new()));
-    let to = Arc::clone(&text);
-    std::thread::spawn(move || {
-        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-            let mut text = to.lock().expect("nobody panicked");
-            text.push_str(&line);
-            text.push('\n');
-        }
-    });
-    text
-}
-
-/// Asks again and again until there is an answer.
-#[track_caller]
-pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..PATIENCE.as_millis() / 10 {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("waited in vain for {what}");
 }
 
 /// The length of a file: where its last line ends.

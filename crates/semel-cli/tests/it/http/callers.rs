@@ -1,10 +1,8 @@
 //! H60 to H62: whose key it is, who may see a replay, and how much one caller may use.
 
 use std::net::Ipv4Addr;
+use test_http::{Answer, Client, Request};
 
-use super::answer::Answer;
-use super::ask::Ask;
-use super::client::Connection;
 use super::front::{Front, Kind};
 use super::rules::rules;
 use super::service::Service;
@@ -26,13 +24,13 @@ rules! {
     h62_there_is_no_quota_unless_said
 }
 
-fn charge() -> Ask {
-    Ask::post("/status/201").key("k")
+fn charge() -> Request {
+    Request::post("/status/201").key("k")
 }
 
 /// Sends from an address of this machine's own.
-async fn send_from(front: &Front, from: Ipv4Addr, ask: &Ask) -> Answer {
-    Connection::open_from(from, front.address()).await.send(ask).await
+async fn send_from(front: &Front, from: Ipv4Addr, ask: &Request) -> Answer {
+    Client::connect_from(from, front.address()).await.send(ask).await
 }
 
 const ONE: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -91,7 +89,7 @@ async fn h60_a_caller_that_cannot_be_told_is_refused(kind: Kind) {
     front.send(&charge().header("X-User", "ada")).await.replays(ada.ran(201));
     front.send(&charge().header("x-user", "bob")).await.ran(201);
     // Without a key nobody needs to be known.
-    front.send(&Ask::post("/status/201")).await.ran(201);
+    front.send(&Request::post("/status/201")).await.ran(201);
 }
 
 const SPOOFS: [&str; 6] =
@@ -147,7 +145,7 @@ async fn h60_all_callers_are_one_only_if_that_was_said(kind: Kind) {
 /// authenticates: who is somebody else to it is somebody else to the proxy, and its refusal is not kept.
 async fn h61_authentication_goes_before_replay(kind: Kind) {
     let front = Front::start_guarded(kind).await;
-    let ask = |who: &str| Ask::post("/guarded").key("k").from(who);
+    let ask = |who: &str| Request::post("/guarded").key("k").from(who);
     let first = front.send(&ask("ada")).await;
     assert_eq!(first.ran(201).text(), "call 1 for Bearer ada");
     front.send(&ask("ada")).await.replays(&first);
@@ -168,14 +166,14 @@ async fn h61_authentication_goes_before_replay(kind: Kind) {
 }
 
 /// Who is over a quota is told so for new keys, and for new keys only.
-async fn is_over_quota(front: &Front, caller: &str, known: &Answer, known_ask: &Ask) {
-    let new = Ask::post("/status/201").from(caller).key("one-too-many");
+async fn is_over_quota(front: &Front, caller: &str, known: &Answer, known_ask: &Request) {
+    let new = Request::post("/status/201").from(caller).key("one-too-many");
     let refused = front.send(&new).await;
     refused.refused(429, "quota_exceeded");
     assert!(refused.retry_after() >= 1, "{refused:?}");
     front.send(&new).await.refused(429, "quota_exceeded");
     front.send(known_ask).await.replays(known);
-    front.send(&Ask::post("/status/201").from(caller)).await.ran(201);
+    front.send(&Request::post("/status/201").from(caller)).await.ran(201);
     front.send(&new.without_caller().from("somebody else")).await.ran(201);
     assert_eq!(front.service.count_of("one-too-many"), 1, "only somebody else ran");
 }
@@ -184,7 +182,7 @@ async fn h62_new_keys_by_minute_have_a_quota_for_each_caller(kind: Kind) {
     let (shelf, service) = (Shelf::plain(kind), Service::default());
     let setup = Setup::new().table("quotas", "new_keys_per_minute = 3");
     let front = Front::start_on(kind, &setup, &shelf, &service).await;
-    let ask = |key: &str| Ask::post("/status/201").from("ada").key(key);
+    let ask = |key: &str| Request::post("/status/201").from("ada").key(key);
     let first = front.send(&ask("0")).await;
     for key in ["1", "2"] {
         front.send(&ask(key)).await.ran(201);
@@ -192,7 +190,7 @@ async fn h62_new_keys_by_minute_have_a_quota_for_each_caller(kind: Kind) {
     }
     is_over_quota(&front, "ada", &first, &ask("0")).await;
     // What was refused is not stored: without the quota it runs.
-    front.kill().await;
+    front.kill();
     let front = Front::start_on(kind, &Setup::new(), &shelf, &service).await;
     front.send(&ask("one-too-many")).await.ran(201);
     front.send(&ask("0")).await.replays(&first);
@@ -200,7 +198,7 @@ async fn h62_new_keys_by_minute_have_a_quota_for_each_caller(kind: Kind) {
 
 async fn h62_records_have_a_quota_for_each_caller(kind: Kind) {
     let front = Front::start(kind, Setup::new().table("quotas", "records = 2")).await;
-    let ask = |key: &str| Ask::post("/status/201").from("ada").key(key);
+    let ask = |key: &str| Request::post("/status/201").from("ada").key(key);
     let first = front.send(&ask("0")).await;
     front.send(&ask("1")).await.ran(201);
     is_over_quota(&front, "ada", &first, &ask("0")).await;
@@ -208,7 +206,7 @@ async fn h62_records_have_a_quota_for_each_caller(kind: Kind) {
 
 async fn h62_bytes_have_a_quota_for_each_caller(kind: Kind) {
     let front = Front::start(kind, Setup::new().table("quotas", "bytes = 5000")).await;
-    let ask = |key: &str| Ask::post("/big/3000").from("ada").key(key);
+    let ask = |key: &str| Request::post("/big/3000").from("ada").key(key);
     let first = front.send(&ask("0")).await;
     front.send(&ask("1")).await.ran(200);
     is_over_quota(&front, "ada", &first, &ask("0")).await;
@@ -218,7 +216,7 @@ async fn h62_there_is_no_quota_unless_said(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     let mut connection = front.connect().await;
     for number in 0..200 {
-        connection.send(&Ask::post("/status/201").key(&number.to_string())).await.ran(201);
+        connection.send(&Request::post("/status/201").key(&number.to_string())).await.ran(201);
     }
     assert_eq!(front.service.count(), 200);
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use test_http::{Answer, Request};
 use tokio::time::Instant;
 
-use super::answer::Answer;
-use super::ask::Ask;
 use super::front::{Front, Kind};
 use super::rules::rules;
 use super::service::Service;
@@ -27,7 +26,7 @@ rules! {
 
 async fn h40_of_two_at_once_one_runs_and_the_other_is_told_to_come_back(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
-    let ask = Ask::post("/gate/gate").key("k");
+    let ask = Request::post("/gate/gate").key("k");
     let running = front.send_later(&ask);
     front.service.until_called(1).await;
     for _ in 0..3 {
@@ -48,12 +47,12 @@ fn waiting(span: &str) -> Setup {
 
 async fn h40_a_request_that_waits_replays_the_outcome(kind: Kind) {
     let front = Front::start(kind, waiting("30s")).await;
-    let ask = Ask::post("/gate/gate").key("k");
+    let ask = Request::post("/gate/gate").key("k");
     let running = front.send_later(&ask);
     front.service.until_called(1).await;
     let waiting: Vec<_> = (0..5).map(|_| front.send_later(&ask)).collect();
     // Another key gets through meanwhile, and by then those that wait have been heard.
-    front.send(&Ask::post("/status/201").key("other")).await.ran(201);
+    front.send(&Request::post("/status/201").key("other")).await.ran(201);
     assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "somebody did not wait");
     front.service.open("gate");
     let first = running.await.expect("ends");
@@ -66,11 +65,11 @@ async fn h40_a_request_that_waits_replays_the_outcome(kind: Kind) {
 
 async fn h40_a_request_that_waits_runs_if_the_first_gives_up(kind: Kind) {
     let front = Front::start(kind, waiting("30s")).await;
-    let ask = Ask::post("/fails-first/gate").key("k");
+    let ask = Request::post("/fails-first/gate").key("k");
     let running = front.send_later(&ask);
     front.service.until_called(1).await;
     let waiting = front.send_later(&ask);
-    front.send(&Ask::post("/status/201").key("other")).await.ran(201);
+    front.send(&Request::post("/status/201").key("other")).await.ran(201);
     front.service.open("gate");
     running.await.expect("ends").ran(500);
     assert_eq!(waiting.await.expect("ends").ran(201).text(), "call 3");
@@ -78,7 +77,7 @@ async fn h40_a_request_that_waits_runs_if_the_first_gives_up(kind: Kind) {
 
 async fn h40_a_request_that_waited_long_enough_is_told_to_come_back(kind: Kind) {
     let front = Front::start(kind, waiting("300ms")).await;
-    let ask = Ask::post("/gate/gate").key("k");
+    let ask = Request::post("/gate/gate").key("k");
     let running = front.send_later(&ask);
     front.service.until_called(1).await;
     let asked_at = Instant::now();
@@ -98,7 +97,7 @@ async fn a_hundred_at_once(kind: Kind, shelf: &Shelf) {
         Front::start_on(kind, &Setup::new(), shelf, &service).await,
         Front::start_on(kind, &Setup::new(), shelf, &service).await,
     ];
-    let ask = Ask::post("/gate/gate").key("k");
+    let ask = Request::post("/gate/gate").key("k");
     let asked: Vec<_> = (0..100).map(|number| fronts[number % 2].send_later(&ask)).collect();
     service.until_called(1).await;
     service.open("gate");
@@ -138,20 +137,20 @@ async fn h41_without_a_shared_store_each_process_would_run(kind: Kind) {
     let (service, shelves) = (Service::default(), [Shelf::plain(kind), Shelf::plain(kind)]);
     for shelf in &shelves {
         let front = Front::start_on(kind, &Setup::new(), shelf, &service).await;
-        front.send(&Ask::post("/status/201").key("k")).await.ran(201);
+        front.send(&Request::post("/status/201").key("k")).await.ran(201);
     }
     assert_eq!(service.count(), 2);
 }
 
 async fn h42_a_409_of_the_service_is_told_apart_by_its_code(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
-    let ask = Ask::post("/status/409").key("k");
+    let ask = Request::post("/status/409").key("k");
     let first = front.send(&ask).await;
     assert_eq!(first.ran(409).code(), None);
     assert_eq!(front.send(&ask).await.replays(&first).code(), None);
-    let running = front.send_later(&Ask::post("/gate/gate").key("other"));
+    let running = front.send_later(&Request::post("/gate/gate").key("other"));
     front.service.until_called(2).await;
-    front.send(&Ask::post("/gate/gate").key("other")).await.refused(409, "in_flight");
+    front.send(&Request::post("/gate/gate").key("other")).await.refused(409, "in_flight");
     front.service.open("gate");
     running.await.expect("ends").ran(201);
 }

@@ -1,9 +1,8 @@
 //! H10 to H12: which requests are covered, and what refusals look like.
 
 use std::collections::HashSet;
+use test_http::{Answer, Ending, Request};
 
-use super::answer::Ending;
-use super::ask::Ask;
 use super::front::{Front, Kind};
 use super::responses::pattern;
 use super::rules::rules;
@@ -26,7 +25,7 @@ rules! {
 async fn h10_post_and_patch_are_covered_unless_said_otherwise(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     for (method, runs) in [("POST", 1), ("PATCH", 1), ("PUT", 2), ("DELETE", 2)] {
-        let ask = Ask::post("/things/1").method(method).key(method);
+        let ask = Request::post("/things/1").method(method).key(method);
         let first = front.send(&ask).await;
         first.ran(201);
         let second = front.send(&ask).await;
@@ -38,7 +37,7 @@ async fn h10_post_and_patch_are_covered_unless_said_otherwise(kind: Kind) {
 async fn h10_put_and_delete_are_covered_by_choice(kind: Kind) {
     let front = Front::start(kind, Setup::new().rule("methods = [\"PUT\", \"DELETE\"]")).await;
     for (method, runs) in [("PUT", 1), ("DELETE", 1), ("POST", 2)] {
-        let ask = Ask::post("/things/1").method(method).key(method);
+        let ask = Request::post("/things/1").method(method).key(method);
         let first = front.send(&ask).await;
         first.ran(201);
         let second = front.send(&ask).await;
@@ -50,15 +49,15 @@ async fn h10_put_and_delete_are_covered_by_choice(kind: Kind) {
 async fn h10_safe_methods_pass_untouched_even_with_a_key(kind: Kind) {
     let front = Front::start(kind, Setup::new().rule("key = \"required\"")).await;
     for (number, method) in ["GET", "HEAD", "OPTIONS", "TRACE"].into_iter().enumerate() {
-        let ask = Ask::new(method, "/status/200").key("k");
+        let ask = Request::new(method, "/status/200").key("k");
         for _ in 0..2 {
             let answer = front.send(&ask).await;
             answer.ran(200);
             assert_eq!(answer.header("idempotency-expires"), None, "{method}");
         }
         // Also with a key that is none, and without one.
-        front.send(&Ask::new(method, "/status/200").key("no key at all")).await.ran(200);
-        front.send(&Ask::new(method, "/status/200")).await.ran(200);
+        front.send(&Request::new(method, "/status/200").key("no key at all")).await.ran(200);
+        front.send(&Request::new(method, "/status/200")).await.ran(200);
         assert_eq!(front.service.count(), (number + 1) * 4, "{method}");
     }
 }
@@ -66,8 +65,8 @@ async fn h10_safe_methods_pass_untouched_even_with_a_key(kind: Kind) {
 async fn h11_a_missing_key_passes_where_it_is_optional(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     let (first, second) =
-        (front.send(&Ask::post("/status/201")).await, front.send(&Ask::post("/status/201")).await);
-    assert_eq!((first.ran(201).text(), second.ran(201).text()), ("call 1".to_owned(), "call 2".to_owned()));
+        (front.send(&Request::post("/status/201")).await, front.send(&Request::post("/status/201")).await);
+    assert_eq!((first.ran(201).text(), second.ran(201).text()), ("call 1", "call 2"));
     let known = ["content-type", "content-length", "date", "transfer-encoding", "connection"];
     for (name, _) in &first.headers {
         assert!(known.contains(&name.to_ascii_lowercase().as_str()), "{name} was added: {first:?}");
@@ -78,18 +77,18 @@ async fn h11_a_missing_key_is_refused_where_it_is_required(kind: Kind) {
     let setup =
         Setup::new().route("/charges/{id}", "key = \"required\"").route("/notes", "key = \"optional\"");
     let front = Front::start(kind, setup).await;
-    let problem = front.send(&Ask::post("/charges/7")).await.refused(400, "key_missing");
+    let problem = front.send(&Request::post("/charges/7")).await.refused(400, "key_missing");
     assert_eq!(problem["title"], "Idempotency-Key is missing");
     assert_eq!(front.service.count(), 0);
-    front.send(&Ask::post("/charges/7").key("k")).await.ran(201);
-    front.send(&Ask::post("/notes")).await.ran(201);
-    front.send(&Ask::post("/elsewhere")).await.ran(201);
+    front.send(&Request::post("/charges/7").key("k")).await.ran(201);
+    front.send(&Request::post("/notes")).await.ran(201);
+    front.send(&Request::post("/elsewhere")).await.ran(201);
 }
 
 async fn h11_the_key_is_forwarded_as_it_was_sent(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     for key in ["bare-key", "\"quoted key\"", "\"k\";v=1"] {
-        front.send(&Ask::post("/charges").key(key)).await.ran(201);
+        front.send(&Request::post("/charges").key(key)).await.ran(201);
         assert_eq!(front.service.last().header("idempotency-key"), Some(key));
     }
 }
@@ -97,19 +96,19 @@ async fn h11_the_key_is_forwarded_as_it_was_sent(kind: Kind) {
 async fn h11_bodies_of_requests_that_are_not_covered_have_no_bound(kind: Kind) {
     let front = Front::start(kind, Setup::new().rule("request_bytes_max = 1024")).await;
     let body = pattern(3 << 20);
-    let without_key = front.send(&Ask::post("/echo").body(body.clone())).await;
+    let without_key = front.send(&Request::post("/echo").body(body.clone())).await;
     assert!(without_key.ran(200).body == body, "{without_key:?}");
-    let other_method = front.send(&Ask::post("/echo").method("PUT").key("k").body(body.clone())).await;
+    let other_method = front.send(&Request::post("/echo").method("PUT").key("k").body(body.clone())).await;
     assert!(other_method.ran(200).body == body, "{other_method:?}");
     // Control: the bound is there for those that are covered.
-    front.send(&Ask::post("/echo").key("k").body(body)).await.refused(413, "body_too_large");
+    front.send(&Request::post("/echo").key("k").body(body)).await.refused(413, "body_too_large");
 }
 
 async fn h11_responses_to_requests_that_are_not_covered_stream(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     let mut connection = front.connect().await;
-    connection.write(&Ask::post("/halves/gate").bytes()).await;
-    let head = connection.answer_head().await.expect("there is an answer");
+    connection.write_if_open(&Request::post("/halves/gate").bytes()).await;
+    let head = connection.head().await.expect("there is an answer");
     assert_eq!(head.status, 200);
     connection.up_to(b"data: call 1\n\n").await.expect("the first half comes before the second is made");
     front.service.open("gate");
@@ -117,19 +116,23 @@ async fn h11_responses_to_requests_that_are_not_covered_stream(kind: Kind) {
 }
 
 /// Answers of all kinds that one front gives without its service.
-async fn refusals(front: &Front) -> Vec<(u16, &'static str, super::answer::Answer)> {
-    let charge = |body: &str| Ask::post("/required").key("k").body(body);
+async fn refusals(front: &Front) -> Vec<(u16, &'static str, Answer)> {
+    let charge = |body: &str| Request::post("/required").key("k").body(body);
     front.send(&charge("stored-request-s3cret")).await.ran(201);
-    let running = front.send_later(&Ask::post("/gate/gate").key("running"));
+    let running = front.send_later(&Request::post("/gate/gate").key("running"));
     front.service.until_called(2).await;
-    front.send(&Ask::post("/big/5000").key("big")).await.ran(200);
+    front.send(&Request::post("/big/5000").key("big")).await.ran(200);
     let refusals = vec![
-        (400, "key_missing", front.send(&Ask::post("/required")).await),
-        (400, "key_malformed", front.send(&Ask::post("/required").key("")).await),
+        (400, "key_missing", front.send(&Request::post("/required")).await),
+        (400, "key_malformed", front.send(&Request::post("/required").key("")).await),
         (422, "mismatch", front.send(&charge("another body")).await),
-        (409, "in_flight", front.send(&Ask::post("/gate/gate").key("running")).await),
-        (409, "outcome_not_kept", front.send(&Ask::post("/big/5000").key("big")).await),
-        (413, "body_too_large", front.send(&Ask::post("/required").key("long").body(vec![0; 5000])).await),
+        (409, "in_flight", front.send(&Request::post("/gate/gate").key("running")).await),
+        (409, "outcome_not_kept", front.send(&Request::post("/big/5000").key("big")).await),
+        (
+            413,
+            "body_too_large",
+            front.send(&Request::post("/required").key("long").body(vec![0; 5000])).await,
+        ),
     ];
     front.service.open("gate");
     running.await.expect("ends").ran(201);

@@ -5,14 +5,11 @@ use std::time::Duration;
 use semel::record::Record;
 use semel::store::Scan;
 use semel::{Resolution, Semel};
+use test_http::{Answer, Client, Request, until};
 use test_services::{AppendFsync, Redis};
 use tokio::time::Instant;
 
-use super::answer::Answer;
-use super::ask::Ask;
-use super::client::Connection;
 use super::front::{Front, Kind};
-use super::patience::until;
 use super::rules::rules;
 use super::service::Service;
 use super::setup::Setup;
@@ -30,18 +27,18 @@ rules! {
 }
 
 /// Lets a front die amid a run of this request.
-async fn die_amid(kind: Kind, setup: &Setup, shelf: &Shelf, service: &Service, ask: &Ask) {
+async fn die_amid(kind: Kind, setup: &Setup, shelf: &Shelf, service: &Service, ask: &Request) {
     let before = service.count();
     let front = Front::start_on(kind, setup, shelf, service).await;
-    let mut connection: Connection = front.connect().await;
-    connection.write(&ask.bytes()).await;
+    let mut connection: Client = front.connect().await;
+    connection.write_if_open(&ask.bytes()).await;
     service.until_called(before + 1).await;
-    front.kill().await;
+    front.kill();
     assert_eq!(connection.answer_to("POST").await, None, "nobody answers");
 }
 
 /// Asks until something else is told than that the first still runs.
-async fn in_the_end(front: &Front, ask: &Ask) -> Answer {
+async fn in_the_end(front: &Front, ask: &Request) -> Answer {
     until("the lease to lapse", async || {
         let answer = front.send(ask).await;
         (answer.code().as_deref() != Some("in_flight")).then_some(answer)
@@ -59,7 +56,7 @@ async fn record(shelf: &Shelf) -> Record {
 
 async fn h53_after_the_lease_of_a_dead_process_a_retry_runs_again(kind: Kind) {
     let (shelf, service) = (Shelf::plain(kind), Service::default());
-    let (setup, ask) = (Setup::new().rule("lease = \"2s\""), Ask::post("/gate/gate").key("k"));
+    let (setup, ask) = (Setup::new().rule("lease = \"2s\""), Request::post("/gate/gate").key("k"));
     die_amid(kind, &setup, &shelf, &service, &ask).await;
     service.open("gate");
     let front = Front::start_on(kind, &setup, &shelf, &service).await;
@@ -67,20 +64,20 @@ async fn h53_after_the_lease_of_a_dead_process_a_retry_runs_again(kind: Kind) {
     let second = in_the_end(&front, &ask).await;
     assert_eq!(second.ran(201).text(), "call 2");
     front.send(&ask).await.replays(&second);
-    front.kill().await;
+    front.kill();
     assert_eq!((record(&shelf).await.attempt, service.count()), (2, 2));
 }
 
 async fn h53_after_the_lease_of_a_dead_process_the_key_is_held_if_the_policy_says_so(kind: Kind) {
     let (shelf, service) = (Shelf::plain(kind), Service::default());
     let setup = Setup::new().rule("lease = \"1s\"\nlapse = \"hold\"");
-    let ask = Ask::post("/gate/gate").key("k");
+    let ask = Request::post("/gate/gate").key("k");
     die_amid(kind, &setup, &shelf, &service, &ask).await;
     service.open("gate");
     let front = Front::start_on(kind, &setup, &shelf, &service).await;
     in_the_end(&front, &ask).await.refused(409, "outcome_held");
     front.send(&ask).await.refused(409, "outcome_held");
-    front.kill().await;
+    front.kill();
     assert_eq!(service.count(), 1);
     // Until somebody decides.
     let key = record(&shelf).await.key;
@@ -94,7 +91,7 @@ async fn h53_after_the_lease_of_a_dead_process_the_key_is_held_if_the_policy_say
 
 async fn h53_a_run_that_lives_is_renewed_beyond_its_lease(kind: Kind) {
     let front = Front::start(kind, Setup::new().rule("lease = \"600ms\"")).await;
-    let ask = Ask::post("/gate/gate").key("k");
+    let ask = Request::post("/gate/gate").key("k");
     let running = front.send_later(&ask);
     front.service.until_called(1).await;
     let started_at = Instant::now();
@@ -112,10 +109,10 @@ async fn h53_a_run_that_lives_is_renewed_beyond_its_lease(kind: Kind) {
 async fn h53_what_was_kept_before_the_death_is_still_replayed(kind: Kind) {
     let (shelf, service) = (Shelf::plain(kind), Service::default());
     let front = Front::start_on(kind, &Setup::new(), &shelf, &service).await;
-    let ask = Ask::post("/headers").key("k");
+    let ask = Request::post("/headers").key("k");
     let first = front.send(&ask).await;
     first.ran(201);
-    front.kill().await;
+    front.kill();
     let front = Front::start_on(kind, &Setup::new(), &shelf, &service).await;
     front.send(&ask).await.replays(&first);
     assert_eq!(service.count(), 1);
@@ -123,7 +120,7 @@ async fn h53_what_was_kept_before_the_death_is_still_replayed(kind: Kind) {
 
 async fn h54_a_worker_that_lost_its_lease_cannot_overwrite_the_newer_record(kind: Kind) {
     let (shelf, service) = (Shelf::on(Place::redis).await, Service::default());
-    let (setup, ask) = (Setup::new().rule("lease = \"1s\""), Ask::post("/turns").key("k"));
+    let (setup, ask) = (Setup::new().rule("lease = \"1s\""), Request::post("/turns").key("k"));
     let mut slow = Front::start_on(kind, &setup, &shelf, &service).await;
     let other = Front::start_on(kind, &setup, &shelf, &service).await;
     let running = slow.send_later(&ask);
@@ -152,7 +149,7 @@ async fn h55_while_the_store_is_down_requests_with_a_key_are_refused(kind: Kind)
     let (mut redis, service) = (own_redis().await, Service::default());
     let setup = Setup::new().table("timeouts", "store = \"500ms\"");
     let front = Front::start_on(kind, &setup, &Shelf::at(&redis.url()), &service).await;
-    let ask = Ask::post("/status/201").key("k");
+    let ask = Request::post("/status/201").key("k");
     redis.kill().expect("is ours");
     for _ in 0..2 {
         let refused = front.send(&ask).await;
@@ -161,7 +158,7 @@ async fn h55_while_the_store_is_down_requests_with_a_key_are_refused(kind: Kind)
     }
     assert_eq!(service.count(), 0);
     // What has no key needs no store.
-    front.send(&Ask::post("/status/201")).await.ran(201);
+    front.send(&Request::post("/status/201")).await.ran(201);
     redis.resume().expect("comes back");
     let back = until("the store to be found again", async || {
         let answer = front.send(&ask).await;
@@ -176,12 +173,12 @@ async fn h55_while_the_store_is_down_requests_run_unprotected_by_choice(kind: Ki
     let (mut redis, service) = (own_redis().await, Service::default());
     let setup = Setup::new().rule("on_outage = \"open\"").table("timeouts", "store = \"500ms\"");
     let front = Front::start_on(kind, &setup, &Shelf::at(&redis.url()), &service).await;
-    let protected = front.send(&Ask::post("/status/201").key("before")).await;
+    let protected = front.send(&Request::post("/status/201").key("before")).await;
     assert_eq!(protected.ran(201).header("idempotency-protected"), None);
     redis.kill().expect("is ours");
     for number in 0..2 {
-        let answer = front.send(&Ask::post("/status/201").key("k")).await;
-        assert_eq!(answer.ran(201).header("idempotency-protected").as_deref(), Some("false"));
+        let answer = front.send(&Request::post("/status/201").key("k")).await;
+        assert_eq!(answer.ran(201).header("idempotency-protected"), Some("false"));
         assert_eq!(answer.header("idempotency-expires"), None, "nothing is kept: {answer:?}");
         assert_eq!(service.count_of("k"), number + 1);
     }

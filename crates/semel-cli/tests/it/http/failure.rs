@@ -2,12 +2,10 @@
 
 use std::net::SocketAddr;
 
+use test_http::{Answer, Request, until};
 use tokio::net::TcpListener;
 
-use super::answer::Answer;
-use super::ask::Ask;
 use super::front::{Front, Kind};
-use super::patience::until;
 use super::rules::rules;
 use super::service::Service;
 use super::setup::Setup;
@@ -30,7 +28,7 @@ rules! {
 async fn h50_a_5xx_releases_the_key_unless_said_otherwise(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     for status in [500, 502, 503, 504, 599] {
-        let ask = Ask::post(&format!("/status/{status}")).key(&status.to_string());
+        let ask = Request::post(&format!("/status/{status}")).key(&status.to_string());
         let (first, second) = (front.send(&ask).await, front.send(&ask).await);
         assert_ne!(first.ran(status).text(), second.ran(status).text());
         // A released key may be used for something else.
@@ -42,7 +40,7 @@ async fn h50_a_5xx_releases_the_key_unless_said_otherwise(kind: Kind) {
 async fn h50_a_5xx_is_stored_by_choice(kind: Kind) {
     let front = Front::start(kind, Setup::new().rule("on_server_error = \"store\"")).await;
     for status in [500, 503] {
-        let ask = Ask::post(&format!("/status/{status}")).key(&status.to_string());
+        let ask = Request::post(&format!("/status/{status}")).key(&status.to_string());
         let first = front.send(&ask).await;
         front.send(&ask).await.replays(first.ran(status));
         assert_eq!(front.service.count_of(&status.to_string()), 1);
@@ -51,7 +49,7 @@ async fn h50_a_5xx_is_stored_by_choice(kind: Kind) {
 
 async fn h50_a_5xx_is_held_by_choice(kind: Kind) {
     let front = Front::start(kind, Setup::new().rule("on_server_error = \"hold\"")).await;
-    let ask = Ask::post("/status/500").key("k");
+    let ask = Request::post("/status/500").key("k");
     assert_eq!(front.send(&ask).await.ran(500).text(), "call 1");
     for _ in 0..2 {
         front.send(&ask).await.refused(409, "outcome_held");
@@ -64,7 +62,7 @@ async fn h51_statuses_that_mean_not_now_are_not_stored_and_other_4xx_are(kind: K
     let front = Front::start(kind, Setup::new()).await;
     let not_stored = [401, 403, 408, 413, 415, 425, 429];
     for status in not_stored.into_iter().chain([400, 402, 404, 405, 406, 409, 410, 412, 418, 422, 451]) {
-        let ask = Ask::post(&format!("/status/{status}")).key(&status.to_string());
+        let ask = Request::post(&format!("/status/{status}")).key(&status.to_string());
         let (first, second) = (front.send(&ask).await, front.send(&ask).await);
         let runs = if not_stored.contains(&status) { 2 } else { 1 };
         assert_eq!((first.ran(status).status, second.status), (status, status));
@@ -76,7 +74,7 @@ async fn h51_statuses_that_mean_not_now_are_not_stored_and_other_4xx_are(kind: K
 async fn h51_a_route_may_say_which_statuses_are_not_stored(kind: Kind) {
     let front = Front::start(kind, Setup::new().route("/status/{n}", "statuses_not_kept = [404, 422]")).await;
     for (status, runs) in [(404, 2), (422, 2), (401, 1), (429, 1), (400, 1)] {
-        let ask = Ask::post(&format!("/status/{status}")).key(&status.to_string());
+        let ask = Request::post(&format!("/status/{status}")).key(&status.to_string());
         front.send(&ask).await.ran(status);
         assert_eq!(front.send(&ask).await.is_replay(), runs == 1, "{status}");
         assert_eq!(front.service.count_of(&status.to_string()), runs, "{status}");
@@ -89,14 +87,14 @@ async fn h51_the_service_may_say_itself_what_becomes_of_its_response(kind: Kind)
     let by_word = [("keep", 500, 1), ("keep", 429, 1), ("release", 201, 2), ("release", 400, 2)];
     for (word, status, runs_by_word) in by_word {
         let key = format!("{word}-{status}");
-        let ask = Ask::post(&format!("/settle/{word}/{status}")).key(&key);
+        let ask = Request::post(&format!("/settle/{word}/{status}")).key(&key);
         front.send(&ask).await.ran(status);
         let second = front.send(&ask).await;
         let runs_by_status = if matches!(status, 500 | 429) { 2 } else { 1 };
         let runs = if kind == Kind::Layer { runs_by_word } else { runs_by_status };
         assert_eq!((front.service.count_of(&key), second.is_replay()), (runs, runs == 1), "{key}");
     }
-    let held = Ask::post("/settle/hold/201").key("held");
+    let held = Request::post("/settle/hold/201").key("held");
     let first = front.send(&held).await;
     first.ran(201);
     match kind {
@@ -112,7 +110,7 @@ async fn nowhere() -> SocketAddr {
 }
 
 async fn h52_what_never_left_is_released(kind: Kind) {
-    let (service, ask) = (Service::default(), Ask::post("/status/201").key("k"));
+    let (service, ask) = (Service::default(), Request::post("/status/201").key("k"));
     let shelf = Shelf::plain(kind);
     if kind == Kind::Layer {
         // Under the layer it is the handler that knows, and says so.
@@ -125,7 +123,7 @@ async fn h52_what_never_left_is_released(kind: Kind) {
     let front = Front::before(&format!("http://{upstream}"), &Setup::new(), &shelf, &service).await;
     for _ in 0..2 {
         front.send(&ask).await.refused(502, "upstream_unreachable");
-        front.send(&Ask::get("/status/200")).await.refused(502, "upstream_unreachable");
+        front.send(&Request::get("/status/200")).await.refused(502, "upstream_unreachable");
     }
     let listener = TcpListener::bind(upstream).await.expect("the port is still free");
     let serving = tokio::spawn(super::layered::serve(listener, service.router()));
@@ -142,7 +140,7 @@ fn is_unknown(kind: Kind, answer: &Answer) {
 }
 
 /// Asks until the lease has lapsed.
-async fn after_the_lease(front: &Front, ask: &Ask) -> Answer {
+async fn after_the_lease(front: &Front, ask: &Request) -> Answer {
     until("the lease to lapse", async || {
         let answer = front.send(ask).await;
         if answer.code().as_deref() != Some("in_flight") {
@@ -156,7 +154,7 @@ async fn after_the_lease(front: &Front, ask: &Ask) -> Answer {
 
 async fn h52_what_was_sent_and_not_answered_is_unknown_until_the_lease_lapses(kind: Kind) {
     let front = Front::start(kind, Setup::new().rule("lease = \"1500ms\"")).await;
-    let ask = Ask::post("/panic").key("k");
+    let ask = Request::post("/panic").key("k");
     is_unknown(kind, &front.send(&ask).await);
     let busy = front.send(&ask).await;
     busy.refused(409, "in_flight");
@@ -172,7 +170,7 @@ async fn h52_what_was_sent_and_not_answered_is_unknown_until_the_lease_lapses(ki
 
 async fn h52_what_was_sent_and_not_answered_is_held_if_the_policy_says_so(kind: Kind) {
     let front = Front::start(kind, Setup::new().rule("lease = \"1s\"\nlapse = \"hold\"")).await;
-    let ask = Ask::post("/panic").key("k");
+    let ask = Request::post("/panic").key("k");
     is_unknown(kind, &front.send(&ask).await);
     after_the_lease(&front, &ask).await.refused(409, "outcome_held");
     front.send(&ask).await.refused(409, "outcome_held");
@@ -181,7 +179,7 @@ async fn h52_what_was_sent_and_not_answered_is_held_if_the_policy_says_so(kind: 
 
 async fn h52_a_response_that_breaks_off_is_unknown(kind: Kind) {
     let front = Front::start(kind, Setup::new().rule("lease = \"1s\"")).await;
-    let ask = Ask::post("/broken").key("k");
+    let ask = Request::post("/broken").key("k");
     let first = front.send(&ask).await;
     first.refused(504, "outcome_unknown");
     front.send(&ask).await.refused(409, "in_flight");
@@ -193,9 +191,9 @@ async fn h52_a_claimed_request_is_never_sent_twice(kind: Kind) {
     let mut connection = front.connect().await;
     for number in 0..10 {
         // A connection to the service that was used before: the case in which clients like to try again.
-        connection.send(&Ask::get("/status/200")).await.ran(200);
+        connection.send(&Request::get("/status/200")).await.ran(200);
         let key = number.to_string();
-        is_unknown(kind, &connection.send(&Ask::post("/panic").key(&key)).await);
+        is_unknown(kind, &connection.send(&Request::post("/panic").key(&key)).await);
         assert_eq!(front.service.count_of(&key), 1);
     }
 }

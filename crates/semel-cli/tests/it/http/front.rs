@@ -1,10 +1,8 @@
 //! What clients talk to: the layer in this process, or the running proxy.
 
 use std::net::SocketAddr;
+use test_http::{Answer, Client, Request};
 
-use super::answer::Answer;
-use super::ask::Ask;
-use super::client::Connection;
 use super::layered::Layered;
 use super::proxied::Proxied;
 use super::service::Service;
@@ -79,26 +77,26 @@ impl Front {
         }
     }
 
-    pub(crate) async fn connect(&self) -> Connection {
-        Connection::open(self.address()).await
+    pub(crate) async fn connect(&self) -> Client {
+        Client::connect(self.address()).await
     }
 
     /// Sends a request on a connection of its own.
-    pub(crate) async fn send(&self, ask: &Ask) -> Answer {
+    pub(crate) async fn send(&self, ask: &Request) -> Answer {
         self.connect().await.send(ask).await
     }
 
     /// Sends a request in the background.
-    pub(crate) fn send_later(&self, ask: &Ask) -> tokio::task::JoinHandle<Answer> {
+    pub(crate) fn send_later(&self, ask: &Request) -> tokio::task::JoinHandle<Answer> {
         let (address, ask) = (self.address(), ask.clone());
-        tokio::spawn(async move { Connection::open(address).await.send(&ask).await })
+        tokio::spawn(async move { Client::connect(address).await.send(&ask).await })
     }
 
     /// Ends it as nobody would wish: kill -9 for the proxy, and for the layer the loss of all its tasks.
-    pub(crate) async fn kill(self) {
+    pub(crate) fn kill(self) {
         match self.side {
             Side::Layer(layered) => drop(layered),
-            Side::Proxy(proxied) => proxied.kill().await,
+            Side::Proxy(proxied) => proxied.kill(),
         }
     }
 

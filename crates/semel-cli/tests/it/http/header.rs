@@ -1,6 +1,7 @@
 //! H01 to H08: what a key looks like.
 
-use super::ask::Ask;
+use test_http::Request;
+
 use super::front::{Front, Kind};
 use super::rules::rules;
 use super::setup::Setup;
@@ -25,8 +26,8 @@ rules! {
     h08_aliases_may_agree_and_must_not_disagree
 }
 
-fn charge(value: &[u8]) -> Ask {
-    Ask::post("/charges").header_bytes("Idempotency-Key", value)
+fn charge(value: &[u8]) -> Request {
+    Request::post("/charges").header_bytes("Idempotency-Key", value)
 }
 
 /// All of these are one key.
@@ -131,7 +132,7 @@ async fn h04_what_is_no_parameter_is_refused(kind: Kind) {
 async fn h05_two_lines_or_a_list_are_refused(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
     for (one, other) in [("a", "b"), ("a", "a"), ("\"a\"", "\"a\""), ("a", "")] {
-        let twice = Ask::post("/charges").key(one).key(other);
+        let twice = Request::post("/charges").key(one).key(other);
         front.send(&twice).await.refused(400, "key_malformed");
     }
     are_malformed(
@@ -161,34 +162,34 @@ async fn h07_the_bound_is_configurable(kind: Kind) {
 
 async fn h08_the_name_of_the_field_is_case_insensitive(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
-    let first = front.send(&Ask::post("/charges").header("Idempotency-Key", "k")).await;
+    let first = front.send(&Request::post("/charges").header("Idempotency-Key", "k")).await;
     first.ran(201);
     for name in ["idempotency-key", "IDEMPOTENCY-KEY", "iDeMpOtEnCy-KeY"] {
-        front.send(&Ask::post("/charges").header(name, "k")).await.replays(&first);
+        front.send(&Request::post("/charges").header(name, "k")).await.replays(&first);
     }
-    let twice = Ask::post("/charges").header("Idempotency-Key", "k").header("IDEMPOTENCY-KEY", "k");
+    let twice = Request::post("/charges").header("Idempotency-Key", "k").header("IDEMPOTENCY-KEY", "k");
     front.send(&twice).await.refused(400, "key_malformed");
     assert_eq!(front.service.count(), 1);
 }
 
 async fn h08_the_name_of_the_field_is_configurable(kind: Kind) {
     let front = Front::start(kind, Setup::new().table("headers", "key = \"X-Request-Key\"")).await;
-    let first = front.send(&Ask::post("/charges").header("x-request-key", "k")).await;
+    let first = front.send(&Request::post("/charges").header("x-request-key", "k")).await;
     first.ran(201);
-    front.send(&Ask::post("/charges").header("X-Request-Key", "k")).await.replays(&first);
+    front.send(&Request::post("/charges").header("X-Request-Key", "k")).await.replays(&first);
     // The usual name is a header like any other now.
     for _ in 0..2 {
-        front.send(&Ask::post("/charges").key("k")).await.ran(201);
+        front.send(&Request::post("/charges").key("k")).await.ran(201);
     }
     assert_eq!(front.service.count(), 3);
 }
 
 async fn h08_aliases_may_agree_and_must_not_disagree(kind: Kind) {
     let front = Front::start(kind, Setup::new().table("headers", "aliases = [\"X-Request-Key\"]")).await;
-    let first = front.send(&Ask::post("/charges").header("x-request-key", "k")).await;
+    let first = front.send(&Request::post("/charges").header("x-request-key", "k")).await;
     first.ran(201);
-    front.send(&Ask::post("/charges").key("k")).await.replays(&first);
-    let both = |alias: &str| Ask::post("/charges").key("k").header("x-request-key", alias);
+    front.send(&Request::post("/charges").key("k")).await.replays(&first);
+    let both = |alias: &str| Request::post("/charges").key("k").header("x-request-key", alias);
     front.send(&both("\"k\"")).await.replays(&first);
     front.send(&both("other")).await.refused(400, "key_malformed");
     front.send(&both("")).await.refused(400, "key_malformed");

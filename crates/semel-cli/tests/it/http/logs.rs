@@ -1,8 +1,8 @@
 //! H65: keys, bodies and tokens stay out of what is written.
 
-use super::ask::Ask;
+use test_http::{Request, until};
+
 use super::front::{Front, Kind};
-use super::patience::until;
 use super::rules::rules;
 use super::setup::Setup;
 
@@ -28,8 +28,9 @@ fn found(written: &str) -> Vec<&'static str> {
 
 /// Every decision that there is, with secrets in whatever a client may send.
 async fn decide_everything(front: &Front) {
-    let ask =
-        Ask::post("/status/201?q=raw-query-c0de").from("raw-token-91bc").header("x-own", "raw-header-beef");
+    let ask = Request::post("/status/201?q=raw-query-c0de")
+        .from("raw-token-91bc")
+        .header("x-own", "raw-header-beef");
     let ask = ask.body("raw-body-77aa");
     let kept = ask.clone().key(KEY);
     let first = front.send(&kept).await;

@@ -5,12 +5,9 @@
 //! - `profiles`; `cratestack`: what another system promises. `completeness`: no rule is forgotten.
 //! - `rules`: a test for each side. `front`, `layered`, `proxied`: the sides. `setup`, `shelf`: what they are told, and where
 //!   they keep it. `service`, `responses`: what is behind them.
-//! - `ask`, `answer`, `client`: HTTP/1.1 byte by byte; `multiplexed`: HTTP/2. `patience`: waiting. `tamper`, `listener`: what a store holds, what is said.
+//! - `multiplexed`: HTTP/2; HTTP/1.1 byte by byte is in `test_http`. `tamper`, `listener`: what a store holds, what is said.
 
-mod answer;
-mod ask;
 mod callers;
-mod client;
 mod completeness;
 mod concurrency;
 mod coverage;
@@ -26,7 +23,6 @@ mod listener;
 mod logs;
 mod mismatch;
 mod multiplexed;
-mod patience;
 mod profiles;
 mod proxied;
 mod replay;

@@ -6,11 +6,8 @@ use axum::body::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use test_http::{Answer, Ending, Request, soon};
 use tokio::net::TcpStream;
-
-use super::answer::{Answer, Ending};
-use super::ask::Ask;
-use super::patience::soon;
 
 /// A connection of HTTP/2.
 pub(crate) struct Multiplexed {
@@ -28,16 +25,27 @@ impl Multiplexed {
     }
 
     /// Sends a request and reads its response; dropped before, the request is called off.
-    pub(crate) fn send(&self, ask: &Ask) -> impl Future<Output = Answer> + Send + 'static {
-        let (mut sender, request) = (self.sender.clone(), ask.request(self.address));
+    pub(crate) fn send(&self, ask: &Request) -> impl Future<Output = Answer> + Send + 'static {
+        let (mut sender, request) = (self.sender.clone(), for_http2(ask, self.address));
         async move {
             let response = soon("an answer", sender.send_request(request)).await.expect("there is an answer");
             let (head, body) = response.into_parts();
-            let headers =
-                head.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
+            let text =
+                |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+            let headers = head.headers.iter().map(|(name, value)| (name.to_string(), text(value)));
             let (headers, body) = (headers.collect(), soon("its body", body.collect()).await);
             let body = body.expect("is whole").to_bytes().to_vec();
-            Answer { status: head.status.as_u16(), headers, body, ending: Ending::Whole }
+            Answer { status: head.status.as_u16(), headers, body, ending: Ending::Whole, ..Answer::default() }
         }
     }
+}
+
+/// The same request for HTTP/2, which frames bodies and names hosts in its own way.
+fn for_http2(request: &Request, address: SocketAddr) -> axum::http::Request<Full<Bytes>> {
+    let uri = format!("http://{address}{}", request.target);
+    let mut built = axum::http::Request::builder().method(&*request.method).uri(uri);
+    for (name, value) in &request.headers {
+        built = built.header(name, value.as_slice());
+    }
+    built.body(Full::new(Bytes::from(request.body.clone().unwrap_or_default()))).expect("is a request")
 }

@@ -11,10 +11,10 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
+use test_http::until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 
-use super::patience::until;
 use super::responses::{big, broken, headers, hop_by_hop, settled};
 
 /// A service that counts its calls. Clones are handles to the same one.

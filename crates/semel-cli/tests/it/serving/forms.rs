@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use semel_serving::{Ask, Role, Server, Token};
 use sha2::{Digest, Sha256};
+use test_http::{Request, Role, Server, Token};
 
 use super::matrix::{Fresh, World};
 use super::pages::binary;
@@ -35,7 +35,7 @@ fn proof(session: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::new().chain_update(b"semel csrf\0").chain_update(session).finalize())
 }
 
-fn form(world: &World, endpoint: &str, fresh: &Fresh, who: Who, manner: Manner) -> Ask {
+fn form(world: &World, endpoint: &str, fresh: &Fresh, who: Who, manner: Manner) -> Request {
     let path = endpoint.trim_start_matches("POST ").replace("{id}", &fresh.id);
     let session = world.token(who).map(|token| token.text.clone()).unwrap_or_default();
     let csrf = match manner {
@@ -62,22 +62,22 @@ fn form(world: &World, endpoint: &str, fresh: &Fresh, who: Who, manner: Manner) 
         values.remove(0);
     }
     let origin = world.server.url("");
-    let ask = signed(Ask::form(&path, &values), endpoint, &session);
+    let ask = signed(Request::form(&path, &values), endpoint, &session);
     match manner {
-        Manner::ForeignOrigin => ask.with("Origin", "http://evil.test"),
-        Manner::CrossSite => ask.with("Sec-Fetch-Site", "cross-site"),
+        Manner::ForeignOrigin => ask.header("Origin", "http://evil.test"),
+        Manner::CrossSite => ask.header("Sec-Fetch-Site", "cross-site"),
         Manner::Proper | Manner::WithoutProof | Manner::OthersProof => {
-            ask.with("Origin", &origin).with("Sec-Fetch-Site", "same-origin")
+            ask.header("Origin", &origin).header("Sec-Fetch-Site", "same-origin")
         }
     }
 }
 
 /// With the cookie of a visit; the login page has none yet.
-fn signed(ask: Ask, endpoint: &str, session: &str) -> Ask {
+fn signed(ask: Request, endpoint: &str, session: &str) -> Request {
     if session.is_empty() || endpoint == "POST /login" {
         return ask;
     }
-    ask.with("Cookie", &format!("semel_session={session}"))
+    ask.header("Cookie", &format!("semel_session={session}"))
 }
 
 /// What one cell of the table got that it must not.
@@ -94,7 +94,7 @@ fn fault(
         Some(path) => {
             let path = path.replace("{id}", &fresh.id).replace("{name}", "none");
             let session = world.token(who).map(|token| token.text.clone()).unwrap_or_default();
-            signed(Ask::get(&path), row.endpoint, &session)
+            signed(Request::get(&path), row.endpoint, &session)
         }
         None => form(world, row.endpoint, &fresh, who, manner),
     };
@@ -107,7 +107,7 @@ fn fault(
     if !may_change && world.stored(&fresh) != before {
         return Some(format!("{}: changed {before} to {}", cell(), world.stored(&fresh)));
     }
-    let sets = answer.field("set-cookie").unwrap_or_default();
+    let sets = answer.first("set-cookie").unwrap_or_default();
     let is_strict = sets.is_empty() || (sets.contains("HttpOnly") && sets.contains("SameSite=Strict"));
     (!is_strict).then(|| format!("{}: sets {sets}", cell()))
 }
@@ -191,10 +191,10 @@ fn a_dashboard_without_tokens_fails_the_table_and_still_refuses_forms_from_elsew
         let version = world.stored(&fresh)["version"].to_string();
         let values = [("csrf", proof(&visit)), ("version", version), ("reason", "why".to_owned())];
         let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
-        let mut ask = Ask::form(&format!("/keys/{}/release", fresh.id), &values)
-            .with("Cookie", &format!("semel_session={visit}"));
+        let mut ask = Request::form(&format!("/keys/{}/release", fresh.id), &values)
+            .header("Cookie", &format!("semel_session={visit}"));
         if let Some((name, value)) = manner {
-            ask = ask.with(name, value);
+            ask = ask.header(name, value);
         }
         assert_eq!(world.server.client().ask(&ask).expect("is answered").status, wanted, "{manner:?}");
     }

@@ -1,6 +1,6 @@
 //! Requests made from the OpenAPI document, a few hundred of them: `cargo xtask fuzz-api` sends many.
 
-use semel_serving::fuzz::fuzz;
+use proofs::fuzz::fuzz;
 
 use super::pages::binary;
 

@@ -1,7 +1,8 @@
 //! Strings of attackers in every place that a caller can write to: nothing runs, and every page is made of the same parts.
 
-use semel_serving::{Browser, Client, Page, encoded};
 use serde_json::{Value, json};
+use test_http::blocking::Client;
+use test_http::{Browser, Page, encoded};
 
 use super::corpus::strings;
 use super::pages::Stage;

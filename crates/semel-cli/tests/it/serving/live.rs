@@ -3,8 +3,9 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use semel_serving::{Browser, Page, scene};
+use proofs::scene;
 use serde_json::{Value, json};
+use test_http::{Browser, Page};
 
 use super::pages::Stage;
 

@@ -1,8 +1,9 @@
 //! Every endpoint, asked by everybody, about keys of their own scope and of another.
 
-use semel_serving::fuzz::{Document, Operation};
-use semel_serving::{Answer, Ask, Client, Role, Server, Token, encoded};
+use proofs::fuzz::{Document, Operation};
 use serde_json::{Value, json};
+use test_http::blocking::Client;
+use test_http::{Answer, Request, Role, Server, Token, encoded};
 
 use super::pages::binary;
 use super::table::{API, EVERYBODY, Place, Row, Who};
@@ -77,7 +78,7 @@ impl World {
     /// What is stored, as somebody sees it who may see everything.
     pub(super) fn stored(&self, fresh: &Fresh) -> Value {
         let mut judge = self.server.client().with_token(&self.judge);
-        let mut told = judge.look(&format!("/v1/records/{}", fresh.id)).expect("is there");
+        let mut told = judge.get(&format!("/v1/records/{}", fresh.id)).expect("is there");
         // What is said relative to now changes by itself.
         let record = told["record"].as_object_mut().expect("is an object");
         record.retain(|name, _| matches!(name.as_str(), "state" | "version" | "attempt" | "outcome"));
@@ -86,7 +87,7 @@ impl World {
 }
 
 /// The request that an endpoint is asked with.
-fn ask(endpoint: &str, fresh: &Fresh) -> Ask {
+fn ask(endpoint: &str, fresh: &Fresh) -> Request {
     let Fresh { scope, name, id, permit } = fresh;
     let key = json!({ "scope": [scope], "operation": "charge", "name": name });
     let with = |more: Value| {
@@ -117,12 +118,12 @@ fn ask(endpoint: &str, fresh: &Fresh) -> Ask {
         "POST /v1/renew/batch" => json!({ "items": [settled(json!({}))] }),
         "POST /v1/records/{id}/release" => json!({ "reason": "why" }),
         "POST /v1/records/{id}/resolve" => json!({ "outcome": { "json": 1 } }),
-        "GET /v1/record" | "GET /v1/records" => return Ask::get(&format!("{path}?{query}")),
-        "GET /v1/receipts" => return Ask::get(&format!("{path}?pipeline=billing")),
-        _ if method == "GET" => return Ask::get(&path),
+        "GET /v1/record" | "GET /v1/records" => return Request::get(&format!("{path}?{query}")),
+        "GET /v1/receipts" => return Request::get(&format!("{path}?pipeline=billing")),
+        _ if method == "GET" => return Request::get(&path),
         _ => panic!("{endpoint} is new: say how it is asked, and add its row to the table"),
     };
-    Ask::post(&path, &body)
+    Request::post_json(&path, &body)
 }
 
 fn wanted(row: &Row, place: Place) -> [u16; 5] {
@@ -142,7 +143,7 @@ fn fault(world: &World, row: &Row, place: Place, who: Who, wanted: u16) -> Optio
     if answer.status != wanted {
         return Some(format!("{}: {} and not {wanted}: {}", cell(), answer.status, answer.text()));
     }
-    if answer.status == 401 && answer.field("www-authenticate").is_none() {
+    if answer.status == 401 && answer.first("www-authenticate").is_none() {
         return Some(format!("{}: no WWW-Authenticate", cell()));
     }
     if place == Place::Foreign && world.stored(&fresh) != before {
@@ -184,7 +185,7 @@ fn every_endpoint_answers_everybody_as_the_table_says() {
 fn every_endpoint_of_the_document_has_a_row_in_the_table() {
     let world = World::start();
     let document =
-        Document::new(world.server.client().look("/openapi.json").expect("is told")).expect("is one");
+        Document::new(world.server.client().get("/openapi.json").expect("is told")).expect("is one");
     let documented: Vec<_> = document.operations().expect("has some").iter().map(Operation::name).collect();
     let without: Vec<_> =
         documented.iter().filter(|name| !API.iter().any(|row| row.endpoint == **name)).collect();

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use semel_serving::{Browser, Client, Page, Role, Screen, Server, Token};
 use tempfile::TempDir;
+use test_http::blocking::Client;
+use test_http::{Browser, Page, Role, Screen, Server, Token};
 
 pub(super) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_semel"))

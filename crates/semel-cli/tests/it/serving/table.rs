@@ -1,6 +1,6 @@
 //! What every endpoint must answer, by who asks and whose key it is about.
 
-use semel_serving::Role;
+use test_http::Role;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

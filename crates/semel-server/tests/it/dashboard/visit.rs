@@ -2,18 +2,15 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use semel::{Claim, Decision, Key, Lapse, Outcome, Permit, Semel};
 use semel_server::access::{Caller, Known, Quota, Role, TokenDigest, Tokens};
 use semel_server::serve::{Server, ServerSettings};
-use tokio::time::{Instant, sleep};
+pub(crate) use test_http::encoded;
+use test_http::until as until_some;
 
 use super::markup::assert_clean;
 use crate::client::{Answer, Client};
-
-/// How long anything in the background may take.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The tokens of every server here: everywhere, and within `acme/eu`.
 pub(crate) const TOKENS: [(&str, Role, &[&str]); 5] = [
@@ -126,20 +123,6 @@ impl Browser {
     }
 }
 
-pub(crate) fn encoded(text: &str) -> String {
-    text.bytes()
-        .map(
-            |byte| {
-                if byte.is_ascii_alphanumeric() {
-                    char::from(byte).to_string()
-                } else {
-                    format!("%{byte:02X}")
-                }
-            },
-        )
-        .collect()
-}
-
 pub(crate) fn path(key: &Key) -> String {
     format!("/keys/{}", key.id())
 }
@@ -158,16 +141,11 @@ pub(crate) fn count_on(html: &str, word: &str) -> u64 {
 
 /// Looks at the page until it is so.
 pub(crate) async fn until(browser: &mut Browser, page: &str, is_so: impl Fn(&str) -> bool) -> String {
-    let started_at = Instant::now();
-    loop {
+    until_some(page, async || {
         let answer = browser.get(page).await;
-        let html = answer.text();
-        if is_so(html) {
-            return html.to_owned();
-        }
-        assert!(started_at.elapsed() < PATIENCE, "{html}");
-        sleep(Duration::from_millis(50)).await;
-    }
+        is_so(answer.text()).then(|| answer.text().to_owned())
+    })
+    .await
 }
 
 pub(crate) async fn done(semel: &Semel, key: &Key, outcome: Outcome) {

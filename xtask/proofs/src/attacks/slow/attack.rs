@@ -1,0 +1,245 @@
+//! Thousands that dawdle, and a few that do not.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use test_http::{Program, Proxy, Upstream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::dawdler::{End, Where, dawdle, source};
+use super::others::served;
+use crate::attacks::limits;
+use crate::attacks::race::{self, Step};
+
+/// How much longer everything may take on a busy machine.
+const SLACK: Duration = Duration::from_secs(10);
+/// How many connect at once.
+const CONNECTING: usize = 128;
+/// How many are in a hurry.
+const OTHERS: usize = 200;
+/// What each connection that dawdles may cost the proxy, and what it may need beside.
+const BYTES_EACH_MAX: u64 = 24 << 10;
+const BYTES_BESIDE_MAX: u64 = 48 << 20;
+const MIB: u64 = 1 << 20;
+const CHARGES: &str = "/charges";
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slowed {
+    /// How many connections dawdled at the same time.
+    pub slow: usize,
+    /// How many others were served meanwhile.
+    pub served: usize,
+    /// The longest that one of them waited.
+    pub longest: Duration,
+    /// The proxy's memory before, and at most, in bytes.
+    pub memory: (u64, u64),
+    /// What was allowed at most.
+    pub memory_max: u64,
+    /// When the last one that dawdled was closed.
+    pub closed_after: Duration,
+    /// Of so many from one address, how many a bound let in.
+    pub of_one_peer: (usize, usize),
+    /// The control: why others were not served where connections were too few.
+    pub caught: String,
+}
+
+impl Slowed {
+    /// What was seen while they dawdled.
+    fn meanwhile(&self) -> String {
+        let Self { served, longest, memory: (before, most), memory_max, .. } = self;
+        format!(
+            "{served} others were served, the slowest in {} ms; memory {} MiB before, {} MiB at most ({} MiB allowed)",
+            longest.as_millis(),
+            before / MIB,
+            most / MIB,
+            memory_max / MIB
+        )
+    }
+}
+
+impl fmt::Display for Slowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { slow, closed_after, of_one_peer: (let_in, of), caught, .. } = self;
+        let closed_after = closed_after.as_secs();
+        write!(
+            f,
+            "{slow} connections dawdled: {}; all were closed within {closed_after} s; ",
+            self.meanwhile()
+        )?;
+        if *of > 0 {
+            write!(f, "a bound let {let_in} of {of} in from one address; ")?;
+        }
+        write!(f, "with too few connections others were not served ({caught})")
+    }
+}
+
+/// So many connections dawdle before the binary's proxy.
+pub fn slow(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
+    limits::raise(count)?;
+    race::runtime()?.block_on(async {
+        let mut slowed = attack(binary, count, step).await?;
+        slowed.of_one_peer = one_peer(binary, count / 10).await?;
+        slowed.caught = control(binary).await?;
+        Ok(slowed)
+    })
+}
+
+/// How long the proxy waits for a head, and between two parts of a body: longer than it takes until all have come.
+fn proxy_waits(count: usize) -> Duration {
+    Duration::from_secs(5 + count as u64 / 600)
+}
+
+pub(super) fn timeouts(count: usize) -> String {
+    let seconds = proxy_waits(count).as_secs();
+    format!("[timeouts]\nhead = \"{seconds}s\"\nbody = \"{seconds}s\"\nbody_idle = \"{seconds}s\"\n")
+}
+
+/// Those that dawdle, all at once.
+struct Crowd {
+    running: JoinSet<(Where, End)>,
+    open: watch::Receiver<usize>,
+    stop: watch::Sender<bool>,
+}
+
+impl Crowd {
+    fn start(target: SocketAddr, path: &'static str, count: usize, from: impl Fn(usize) -> IpAddr) -> Self {
+        let room = Arc::new(Semaphore::new(CONNECTING));
+        let (opened, open) = watch::channel(0);
+        let (stop, stopped) = watch::channel(false);
+        let mut running = JoinSet::new();
+        for n in 0..count {
+            let place = match n / 2 % 4 {
+                0 | 1 => Where::Head,
+                2 => Where::Body,
+                _ => Where::Stalled,
+            };
+            let one =
+                dawdle(target, from(n), path, place, Arc::clone(&room), opened.clone(), stopped.clone());
+            running.spawn(async move { (place, one.await) });
+        }
+        Self { running, open, stop }
+    }
+
+    /// Waits until all have connected, or were refused.
+    async fn opened(&mut self, count: usize, step: Step<'_>) -> Result<()> {
+        let mut known = 0;
+        while known < count {
+            timeout(SLACK * 5, self.open.changed()).await??;
+            let now = *self.open.borrow_and_update();
+            (known..now).for_each(|_| step());
+            known = now;
+        }
+        Ok(())
+    }
+
+    /// Waits until all were closed, or for so long: how each ended.
+    async fn ended(mut self, within: Duration) -> Result<Vec<(Where, End)>> {
+        let (until, mut ends) = (Instant::now() + within, Vec::new());
+        while let Ok(Some(end)) = tokio::time::timeout_at(until, self.running.join_next()).await {
+            ends.push(end?);
+        }
+        self.stop.send_replace(true);
+        while let Some(end) = self.running.join_next().await {
+            ends.push(end?);
+        }
+        Ok(ends)
+    }
+}
+
+/// A server that is attacked: where, on which path, how much memory it has, and who else asks it.
+pub(super) struct Target<'a, S> {
+    pub(super) address: SocketAddr,
+    pub(super) path: &'static str,
+    pub(super) program: &'a Program,
+    pub(super) served: S,
+}
+
+impl<S: AsyncFn(SocketAddr, usize) -> Result<Duration>> Target<'_, S> {
+    /// So many connections dawdle: others are served meanwhile, memory is bounded, and all are closed.
+    pub(super) async fn attack(&self, count: usize, step: Step<'_>) -> Result<Slowed> {
+        (self.served)(self.address, 20).await?;
+        let (before, _) = self.program.memory()?;
+        let mut crowd = Crowd::start(self.address, self.path, count, source);
+        crowd.opened(count, step).await?;
+        let longest = (self.served)(self.address, OTHERS).await?;
+        let (_, most) = self.program.memory()?;
+        let memory_max = BYTES_BESIDE_MAX + BYTES_EACH_MAX * count as u64;
+        ensure!(most <= memory_max, "{} MiB of memory, and {} MiB are allowed", most / MIB, memory_max / MIB);
+        let within = proxy_waits(count) * 2 + SLACK;
+        let ends = crowd.ended(within).await?;
+        let memory = (before, most);
+        let mut slowed =
+            Slowed { slow: count, served: OTHERS, longest, memory, memory_max, ..Slowed::default() };
+        slowed.closed_after =
+            closed(&ends, within).with_context(|| format!("meanwhile {}", slowed.meanwhile()))?;
+        Ok(slowed)
+    }
+
+    /// Where connections are few, others must be seen not to be served: why they were not.
+    pub(super) async fn control(&self, few: usize) -> Result<String> {
+        let mut crowd = Crowd::start(self.address, self.path, few * 2, source);
+        crowd.opened(few * 2, &|| ()).await?;
+        let Err(error) = (self.served)(self.address, 8).await else {
+            bail!("the control was not caught: others were served without a free connection");
+        };
+        drop(crowd.ended(Duration::ZERO).await?);
+        Ok(format!("{error:#}"))
+    }
+}
+
+async fn attack(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
+    let upstream = Upstream::counting(Duration::ZERO).await;
+    let proxy = Proxy::start(binary, upstream.address, "memory:", &timeouts(count)).await?;
+    Target { address: proxy.address, path: CHARGES, program: &proxy, served }.attack(count, step).await
+}
+
+/// When the last one was closed. Everybody must have come, and must have been closed by now.
+fn closed(ends: &[(Where, End)], within: Duration) -> Result<Duration> {
+    let refused = ends.iter().filter(|(_, end)| *end == End::Refused).count();
+    ensure!(refused == 0, "{refused} were refused: they did not dawdle all at once");
+    for place in [Where::Head, Where::Body, Where::Stalled] {
+        let open = ends.iter().filter(|end| **end == (place, End::Open)).count();
+        let (waits, within) = (proxy_waits(ends.len()).as_secs(), within.as_secs());
+        ensure!(
+            open == 0,
+            "{open} connections that dawdle ({place:?}) are open {within} s after all had come, where the proxy waits for \
+             {waits} s"
+        );
+    }
+    let spans =
+        ends.iter().filter_map(|(_, end)| if let End::Closed(span) = end { Some(*span) } else { None });
+    Ok(spans.max().unwrap_or_default())
+}
+
+/// One address may have so many: of twice as many, the rest is refused, and another address is served.
+async fn one_peer(binary: &Path, bound: usize) -> Result<(usize, usize)> {
+    let upstream = Upstream::counting(Duration::ZERO).await;
+    let rules = format!("[bounds]\nconnections_per_peer_max = {bound}\n{}", timeouts(bound * 2));
+    let proxy = Proxy::start(binary, upstream.address, "memory:", &rules).await?;
+    let mut crowd =
+        Crowd::start(proxy.address, CHARGES, bound * 2, |_| IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
+    crowd.opened(bound * 2, &|| ()).await?;
+    served(proxy.address, 20).await?;
+    // Those that were let in are closed later than all others: long after this.
+    sleep(Duration::from_secs(1)).await;
+    let ends = crowd.ended(Duration::ZERO).await?;
+    let open = ends.iter().filter(|(_, end)| *end == End::Open).count();
+    ensure!(open <= bound, "one address has {open} connections, and {bound} are allowed");
+    ensure!(open > 0, "one address has no connection left");
+    Ok((open, ends.len()))
+}
+
+async fn control(binary: &Path) -> Result<String> {
+    const FEW: usize = 32;
+    let upstream = Upstream::counting(Duration::ZERO).await;
+    let rules = format!("[bounds]\nconnections_max = {FEW}\n{}", timeouts(FEW));
+    let proxy = Proxy::start(binary, upstream.address, "memory:", &rules).await?;
+    Target { address: proxy.address, path: CHARGES, program: &proxy, served }.control(FEW).await
+}

@@ -1,0 +1,50 @@
+//! `cargo xtask crash failover`: the primary is killed under load, and its standby takes over.
+
+use anyhow::Result;
+use test_services::{Postgres, Standby};
+
+use super::stage::{Stage, Tolerance};
+use crate::stopwatch::Stopwatch;
+use xtask::run;
+
+const WHAT: &str = "crash failover";
+/// How often the control may miss.
+const CONTROL_ROUNDS: u64 = 20;
+
+pub(in crate::crash) fn run(rounds: u64, seed: u64) -> Result<()> {
+    let mut stage = Stage::build(WHAT, rounds, seed)?;
+    let mut primary = Postgres::start_in_memory(&[])?;
+    let watch = Stopwatch::start();
+    let rounds = stage.rounds(rounds, |stage, _| fail_over(stage, &mut primary, Standby::Synchronous))?;
+    stage.verdict(rounds, watch)?;
+    drop(primary);
+    control(&stage)?;
+    run::passed(&format!("{WHAT}: {rounds} rounds without a fault"));
+    Ok(())
+}
+
+/// One failover; the standby is the primary afterwards.
+fn fail_over(stage: &mut Stage, primary: &mut Postgres, kind: Standby) -> Result<()> {
+    let mut standby = primary.standby(kind)?;
+    // Whoever asks is told both, and finds out by itself which one takes writes.
+    let url = format!("{},127.0.0.1:{}/semel", primary.url().trim_end_matches("/semel"), standby.port());
+    let mut victim = stage.load(&url)?;
+    stage.live()?;
+    primary.kill()?;
+    victim.look()?;
+    standby.promote()?;
+    stage.until_looked(&mut victim)?;
+    victim.kill()?;
+    *primary = standby;
+    Ok(())
+}
+
+/// A standby that nobody waits for must be found to lack something, or nothing above means anything.
+fn control(stage: &Stage) -> Result<()> {
+    let mut stage = stage.another("crash failover: control: an asynchronous standby", Tolerance::Counted);
+    let mut primary = Postgres::start_in_memory(&[])?;
+    let (lost, rounds) =
+        stage.until_lost(CONTROL_ROUNDS, |stage, _| fail_over(stage, &mut primary, Standby::Asynchronous))?;
+    println!("{}: {lost} found lost after {rounds} failovers", stage.what);
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! Requests made from the OpenAPI document, good and bad ones, and every answer held against the same document.
+//!
+//! - [`document`]: what is promised. [`schema`]: whether a value is as promised. [`value`]: values made from a schema.
+//! - [`request`]: requests made from an operation. [`judge`]: what an answer breaks. [`run`](fuzz): all of it, and the control.
+
+mod command;
+mod document;
+mod judge;
+mod request;
+mod run;
+mod schema;
+mod value;
+
+pub use self::run::{Fuzzed, fuzz};
+pub use command::{Args, run};
+pub use document::{Document, Operation};
