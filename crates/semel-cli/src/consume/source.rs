@@ -89,10 +89,10 @@ mod tests {
 
     /// One address for each broker, with the feature that brings it.
     const BROKERS: [(&str, &str, bool); 4] = [
-        ("nats://127.0.0.1:1/S?durable=d", "nats", cfg!(feature = "nats").into()),
-        ("amqp://127.0.0.1:1/v?queue=q", "rabbitmq", cfg!(feature = "rabbitmq").into()),
-        ("redis://127.0.0.1:1?stream=s&group=g", "redis-streams", cfg!(feature = "redis-streams").into()),
-        ("kafka://127.0.0.1:1/t?group=g", "kafka", cfg!(feature = "kafka").into()),
+        ("nats://127.0.0.1:1/S?durable=d", "nats", cfg!(feature = "nats")),
+        ("amqp://127.0.0.1:1/v?queue=q", "rabbitmq", cfg!(feature = "rabbitmq")),
+        ("redis://127.0.0.1:1?stream=s&group=g", "redis-streams", cfg!(feature = "redis-streams")),
+        ("kafka://127.0.0.1:1/t?group=g", "kafka", cfg!(feature = "kafka")),
     ];
 
     #[tokio::test]

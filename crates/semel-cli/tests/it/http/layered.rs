@@ -10,7 +10,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use semel::Semel;
 use semel_http::IdempotencyLayer;
-use semel_server::config::Config;
+use semel_proxy::config::Config;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
