@@ -56,7 +56,7 @@ const MACHINE_PATHS: [&str; 4] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Use", "rs/")];
 
 /// How a line of a `mod.rs` may start.
-const MODULE_LINES: [&str; 9] = ["//", "#", "mod ", "pub mod ", "pub(", "use ", "pub use ", " ", "}"];
+const MODULE_LINES: [&str; 10] = ["//", "#", ")", "mod ", "pub mod ", "pub(", "use ", "pub use ", " ", "}"];
 
 /// Every Rust file says in its first line what it is for.
 pub(super) fn opening(source: &Source) -> Vec<Fault> {

@@ -43,11 +43,6 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Whether the program is there.
-    pub fn is_installed() -> bool {
-        program().is_ok()
-    }
-
     /// Starts one.
     pub fn start() -> Result<Self> {
         let profile = tempfile::tempdir()?;

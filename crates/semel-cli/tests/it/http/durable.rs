@@ -139,7 +139,7 @@ async fn h25_a_client_that_leaves_amid_the_response_loses_nothing(kind: Kind) {
 
 fn expires(answer: &Answer) -> SystemTime {
     let text = answer.header("idempotency-expires").expect("there is an end");
-    httpdate::parse_http_date(&text).expect("an HTTP date")
+    httpdate::parse_http_date(text).expect("an HTTP date")
 }
 
 async fn h26_the_end_of_safe_retries_is_told_and_does_not_slide(kind: Kind) {

@@ -43,8 +43,8 @@ async fn stripe_remembers_for_a_day_and_marks_replays(kind: Kind) {
     let first = front.send(&ask).await;
     let retry = front.send(&ask).await;
     assert_eq!(retry.replays(first.ran(201)).header("idempotent-replayed"), Some("true"));
-    let end = httpdate::parse_http_date(&first.header("idempotency-expires").expect("there is an end"));
-    let date = httpdate::parse_http_date(&first.header("date").expect("there is a date"));
+    let end = httpdate::parse_http_date(first.header("idempotency-expires").expect("there is an end"));
+    let date = httpdate::parse_http_date(first.header("date").expect("there is a date"));
     let span = end.expect("a date").duration_since(date.expect("a date")).expect("is later").as_secs();
     assert!((86_390..=86_410).contains(&span), "{span} s");
 }
