@@ -5,13 +5,31 @@ use semel::Key;
 use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Filter, Store};
-pub(crate) use semel_ops::lookup::IdPrefix;
-
+use semel_ops::format::scope;
+use semel_ops::lookup::IdPrefix;
 use semel_ops::lookup::walk::Walk;
 
+use crate::args::{Scope, refused};
+
 /// Which record is meant.
-#[derive(Clone, Debug)]
-pub(crate) enum Which {
+#[derive(Debug, clap::Args)]
+pub(super) struct KeyArg {
+    /// The beginning of the record's id, as `semel keys list` shows it
+    #[arg(value_name = "ID", conflicts_with_all = ["scope", "operation", "name"], required_unless_present = "operation")]
+    id: Option<IdPrefix>,
+    /// The parts of the key's scope, outermost first; `\/` for a slash inside a part
+    #[arg(long, value_name = "A/B", value_parser = scope::parse, requires = "operation")]
+    scope: Option<Scope>,
+    /// The key's operation
+    #[arg(long, value_name = "WORD", requires = "name")]
+    operation: Option<String>,
+    /// The key's name
+    #[arg(long, value_name = "TEXT", requires = "operation")]
+    name: Option<String>,
+}
+
+/// What the arguments mean.
+pub(super) enum Selector {
     /// The one of this key.
     Key(Key),
     /// The only one whose id begins so.
@@ -19,12 +37,25 @@ pub(crate) enum Which {
 }
 
 /// A record, and the store's now when it was read.
-pub(super) struct Found {
-    pub(super) record: Record,
-    pub(super) now: Timestamp,
+pub(crate) struct Found {
+    pub(crate) record: Record,
+    pub(crate) now: Timestamp,
 }
 
-impl Which {
+impl KeyArg {
+    pub(super) fn selector(self) -> Result<Selector, clap::Error> {
+        match (self.id, self.operation, self.name) {
+            (Some(id), _, _) => Ok(Selector::Id(id)),
+            (None, Some(operation), Some(name)) => {
+                let key = Key::scoped(self.scope.unwrap_or_default(), &operation, &name);
+                key.map(Selector::Key).map_err(|error| refused(&error.to_string()))
+            }
+            _ => Err(refused("which key? Give its id, or --operation and --name")),
+        }
+    }
+}
+
+impl Selector {
     /// The record, if there is one that counts.
     pub(super) async fn find(&self, store: &dyn Store) -> Result<Found> {
         match self {

@@ -1,14 +1,20 @@
-//! Lines and traces, from start to end.
+//! What a running process says of itself: lines on standard error, and traces to a collector ([`otlp`]).
+
+#[cfg_attr(not(feature = "otlp"), path = "telemetry/no_otlp.rs")]
+mod otlp;
 
 use anyhow::{Context, Result};
 use http::{HeaderMap, Uri};
 use tracing::{Level, Span};
-use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer, Registry};
 
-use super::otlp::{Traces, join};
+use otlp::{Traces, join};
+
+/// What collects spans.
+type SpanLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// What a running process says of itself.
 pub(crate) struct Telemetry {

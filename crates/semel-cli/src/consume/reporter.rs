@@ -1,14 +1,16 @@
-//! What people are told while a consumer runs: failures, dead letters, and what everything waits for.
+//! What people are told while a consumer runs: failures, dead letters, and what everything waits for; on standard error,
+//! with a live line at its bottom if that is a terminal.
 
 use std::collections::HashSet;
+use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use semel_stream::{At, Pipeline, Step, Watch};
 
-use super::screen::Screen;
+use crate::terminal::bar::{Stopwatch, styled};
 use crate::terminal::number::counted;
-use crate::terminal::stopwatch::Stopwatch;
 use crate::terminal::text;
 
 /// How many lines a second are read by anybody. What is left out is still counted.
@@ -18,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How many held events are remembered as mentioned.
 const MENTIONED_MAX: usize = 10_000;
 
-/// Tells people.
-pub(super) struct Told {
+/// Tells people what they should know of, and how often they want to know it.
+pub(super) struct Reporter {
     pipeline: Pipeline,
     screen: Screen,
     said: Mutex<Said>,
@@ -33,7 +35,7 @@ struct Said {
     held: HashSet<String>,
 }
 
-impl Told {
+impl Reporter {
     pub(super) fn new(pipeline: &Pipeline, screen: &Screen) -> Self {
         Self { pipeline: pipeline.clone(), screen: screen.clone(), said: Mutex::default() }
     }
@@ -82,7 +84,7 @@ impl Said {
     }
 }
 
-impl Watch for Told {
+impl Watch for Reporter {
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the other steps are counted, and shown with how things stand"
@@ -115,6 +117,79 @@ impl Watch for Told {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// Where people see what goes on. Clones write to the same place.
+#[derive(Clone, Debug)]
+pub(super) struct Screen {
+    live: Option<ProgressBar>,
+    sink: Sink,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sink {
+    Stderr,
+    #[cfg(test)]
+    Nowhere,
+}
+
+impl Screen {
+    pub(super) fn new() -> Self {
+        let live = || {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            styled(bar, "{spinner} {wide_msg}")
+        };
+        Self { live: io::stderr().is_terminal().then(live), sink: Sink::Stderr }
+    }
+
+    /// One that shows nothing.
+    #[cfg(test)]
+    pub(super) fn none() -> Self {
+        Self { live: None, sink: Sink::Nowhere }
+    }
+
+    /// How often there is something new to show.
+    pub(super) fn pace(&self) -> Duration {
+        if self.live.is_some() { Duration::from_millis(200) } else { Duration::from_secs(10) }
+    }
+
+    /// Shows how things stand: over what stood there before, or as one more line.
+    pub(super) fn show(&self, standing: &str) {
+        match &self.live {
+            Some(live) => {
+                live.set_message(standing.to_owned());
+                live.tick();
+            }
+            None => self.line(standing),
+        }
+    }
+
+    /// One line, for good.
+    pub(super) fn line(&self, text: &str) {
+        self.pass_on(format!("semel consume: {text}\n").as_bytes());
+    }
+
+    /// What a command complained of, as it is.
+    pub(super) fn pass_on(&self, bytes: &[u8]) {
+        if self.sink != Sink::Stderr {
+            return;
+        }
+        let write = || {
+            // If nobody can be told, nobody can be told that either.
+            let _unseen = io::stderr().lock().write_all(bytes);
+        };
+        match &self.live {
+            Some(live) => live.suspend(write),
+            None => write(),
+        }
+    }
+
+    /// No more live line.
+    pub(super) fn clear(&self) {
+        if let Some(live) = &self.live {
+            live.finish_and_clear();
         }
     }
 }

@@ -1,71 +1,53 @@
-//! The command as a whole.
+//! The command as a whole, and what its commands share: scopes, words, and what is said to arguments that mean nothing.
 
+use std::num::NonZeroUsize;
+
+use anyhow::Result;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use semel_ops::store_url::Address;
 
-use super::bench::TypedBench;
-use super::consume::TypedConsume;
-use super::demo::TypedDemo;
-use super::epilogue::{EXAMPLES, STORES};
-use super::file::TypedFile;
-use super::keys::TypedKeys;
-use super::offsets::TypedOffsets;
-use super::place::{Place, VARIABLE};
-use super::proxy::TypedProxy;
-use super::receipts::TypedReceipts;
-use super::refused::Meaning;
-use super::serve::TypedServe;
-use super::token::TypedToken;
-use super::tools::{TypedAnswer, TypedCompletions, TypedMan, TypedSweep, TypedWatch};
-use super::transfer::{TypedExport, TypedImport};
-use crate::bench::Plan;
-use crate::check::Check;
-use crate::consume::{CODES, Consume, ENVIRONMENT};
-use crate::demo::Demo;
-use crate::file::Look;
-use crate::keys::{List, Release, Resolve, Show};
-use crate::offsets::{Move, Offsets};
-use crate::proxy_plan::ProxyPlan;
-use crate::receipts::{Changed, Receipts, ShowReceipt};
-use crate::serve::ServePlan;
-use crate::shell::Shell;
-use crate::stats::Stats;
-use crate::sweep::Sweep;
-use crate::token::Token;
-use crate::transfer::{Export, Import};
-use crate::watch::Watch;
+use crate::bench::BenchArgs;
+use crate::check::CheckArgs;
+use crate::consume::{CODES, ConsumeArgs, ENVIRONMENT};
+use crate::demo::DemoArgs;
+use crate::file::FileCommand;
+use crate::keys::KeysCommand;
+use crate::migrate;
+use crate::offsets::OffsetsArgs;
+use crate::proxy::ProxyArgs;
+use crate::receipts::ReceiptsArgs;
+use crate::serve::ServeArgs;
+use crate::shell::{CompletionsArgs, ManArgs};
+use crate::stats::StatsArgs;
+use crate::store_arg::StoreArg;
+use crate::sweep::SweepArgs;
+use crate::token::TokenCommand;
+use crate::transfer::{ExportArgs, ImportArgs};
+use crate::watch::WatchArgs;
 
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Bench(Plan),
-    Check(Check),
-    CheckProxy(ProxyPlan),
-    CheckServe(ServePlan),
-    Consume(Box<Consume>),
-    Demo(Demo),
-    Export(Export),
-    File(Look),
-    Import(Import),
-    List(List),
-    Migrate(Address),
-    MoveOffset(Move),
-    Offsets(Offsets),
-    Proxy(ProxyPlan),
-    Receipts(Receipts),
-    RecordReceipt(Changed),
-    Release(Release),
-    ReleaseReceipt(Changed),
-    Resolve(Resolve),
-    Serve(ServePlan),
-    Shell(Shell),
-    Show(Show),
-    ShowReceipt(ShowReceipt),
-    Stats(Stats),
-    Sweep(Sweep),
-    Token(Token),
-    Watch(Watch),
-}
+/// Which stores there are.
+const STORES: &str = "Stores:\n  \
+    file:FOLDER                       on this machine's disk, for one process (default file:./semel-data)\n  \
+    postgres://USER@HOST/DATABASE     shared by many machines; the password in the URL, or in PGPASSWORD\n  \
+    redis://HOST, rediss://HOST       shared by many machines, with TLS\n  \
+    redis+cluster://HOST,HOST         a Redis Cluster; redis+sentinel://HOST for Sentinel\n  \
+    memory:                           inside this process: only for bench";
+
+/// What to try first.
+const EXAMPLES: &str = "Examples:\n  \
+    semel demo                                       see it work, in a few seconds\n  \
+    semel proxy --upstream http://127.0.0.1:3000     safe retries for any HTTP service\n  \
+    semel serve                                      keys for workers in every language, and a dashboard\n  \
+    semel consume --source file:orders.jsonl --pipeline billing --exec ./bill
+  \
+    semel stats                                      how many records, and which are stuck?\n  \
+    semel keys list --state held                     what waits for a person\n  \
+    semel keys show 3f2a9c0d                         everything about one of them\n  \
+    semel --store postgres://db/semel check          does the store keep its promise?\n  \
+    semel bench --store memory: --keys 1000000       what can a store do here?\n\n\
+    Ends with code 0 if all went well, 1 if something is wrong or could not be done, 2 if the arguments\n\
+    mean nothing. `semel help COMMAND` explains every option and every number.";
 
 /// semel makes work happen once. A caller claims a key; exactly one caller gets to run, and everyone
 /// else is told what happened: the stored outcome is replayed, or the key is busy.
@@ -78,19 +60,15 @@ pub(crate) enum Command {
     after_help = EXAMPLES,
     after_long_help = format!("{STORES}\n\n{EXAMPLES}")
 )]
-struct Typed {
-    /// Where the store is: `file:FOLDER`, `postgres://…`, `redis://…`, `redis+cluster://…`
-    ///
-    /// If it is not given, `SEMEL_STORE` says where it is; if that is not set, it is `file:./semel-data`. A URL that holds a
-    /// password is better kept in `SEMEL_STORE`: other users of the machine can see the arguments of a process.
-    #[arg(long, global = true, value_name = "URL", help_heading = "Which store")]
-    store: Option<String>,
+pub(crate) struct Root {
+    #[command(flatten)]
+    store: StoreArg,
     #[command(subcommand)]
-    command: TypedCommand,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum TypedCommand {
+enum Command {
     /// Give any HTTP service safe retries: a proxy before it, and nothing in it changed
     ///
     /// A request with an Idempotency-Key runs once. Its retries get the same answer, byte for byte; the key with another body is
@@ -103,7 +81,7 @@ enum TypedCommand {
         The command line goes before the file, and the file before SEMEL_STORE. Try it:\n  \
         curl -i -XPOST http://127.0.0.1:8080/charges -H 'Idempotency-Key: order-1042' -d 'cents=4200'\n  \
         ... and the same once more: it has `idempotent-replayed: true`.")]
-    Proxy(Box<TypedProxy>),
+    Proxy(Box<ProxyArgs>),
     /// Let workers in any language claim keys over HTTP, and people see what runs and what is stuck
     ///
     /// The API, its description (/docs, /openapi.json) and the dashboard are on one port; any number of servers may share one store.
@@ -118,10 +96,10 @@ enum TypedCommand {
         The command line goes before the file, and the file before SEMEL_STORE and SEMEL_TOKENS. Try it:\n  \
         curl -XPOST http://127.0.0.1:4747/v1/claim -H 'Content-Type: application/json' \\\n    \
         -d '{\"operation\": \"charge\", \"name\": \"order-1042\"}'")]
-    Serve(Box<TypedServe>),
+    Serve(Box<ServeArgs>),
     /// Make tokens for `semel serve`: who may ask, and what
     #[command(subcommand)]
-    Token(TypedToken),
+    Token(TokenCommand),
     /// See it work: payments by clients that lose answers, without semel and with it
     ///
     /// Starts a small payment API that charges a counter and fails at times, and clients that hang up, lose answers and ask again
@@ -132,7 +110,7 @@ enum TypedCommand {
         semel demo --keep                                leave it up, to try by hand with curl\n  \
         semel demo --requests 1000 --seed 8              another story\n\n\
         Ends with code 1 if a payment was charged twice, or not at all, with semel.")]
-    Demo(TypedDemo),
+    Demo(DemoArgs),
     /// Run a command for each event of a stream, once
     ///
     /// Reads events from a broker or a file, and runs the command for each that has no receipt yet, with the payload on its standard
@@ -144,13 +122,13 @@ enum TypedCommand {
         semel consume --source 'nats://127.0.0.1/ORDERS?durable=billing' --pipeline billing --exec ./bill\n  \
         semel consume --source 'file:orders.jsonl?follow' --pipeline billing --exec ./bill --dead-letters dead.jsonl\n  \
         tail -n +1 -f orders.jsonl | semel consume --source - --pipeline billing --key pointer:/id --exec ./bill"))]
-    Consume(Box<TypedConsume>),
+    Consume(Box<ConsumeArgs>),
     /// How far each pipeline has read its streams; `offsets move` to read again, or to skip
     #[command(after_help = "Examples:\n  \
         semel offsets                                    every pipeline, every stream\n  \
         semel offsets orders --json | jq -r .position    for scripts\n  \
         semel offsets move orders events.jsonl --to start")]
-    Offsets(TypedOffsets),
+    Offsets(OffsetsArgs),
     /// Which events a pipeline has processed, put aside, or waits with
     ///
     /// The newest first. Reads all records of the pipeline, page by page, and counts them.
@@ -161,17 +139,17 @@ enum TypedCommand {
         semel receipts show orders order-1042            everything about one event\n  \
         semel receipts record orders order-1042          pass it over\n  \
         semel receipts release orders order-1042         have a held one processed")]
-    Receipts(TypedReceipts),
+    Receipts(ReceiptsArgs),
     /// Find, show and settle single keys
     #[command(subcommand)]
-    Keys(TypedKeys),
+    Keys(KeysCommand),
     /// Count records by state, and find the oldest that run or are held
     ///
     /// Reads the whole store, page by page. `lapsed` are running records whose lease nobody renews.
     #[command(after_help = "Examples:\n  \
         semel stats\n  \
         semel stats --json | jq .held                    for an alarm")]
-    Stats(TypedAnswer),
+    Stats(StatsArgs),
     /// Watch the counts change
     ///
     /// Every look reads the whole store; if that takes longer than --every, the next look begins at once. Without a terminal,
@@ -179,21 +157,21 @@ enum TypedCommand {
     #[command(after_help = "Examples:\n  \
         semel watch                                      until Ctrl-C\n  \
         semel watch --every 10s --for 1h >> counts.log   for later")]
-    Watch(TypedWatch),
+    Watch(WatchArgs),
     /// Remove what is past its retention
     ///
     /// Removes nothing that still counts. Programs that run a sweeper need no such command.
     #[command(after_help = "Examples:\n  \
         semel sweep\n  \
         semel sweep --limit 100000                       not more than that in one go")]
-    Sweep(TypedSweep),
+    Sweep(SweepArgs),
     /// Check the settings of the store against its promise
     ///
     /// Ends with code 1 if a setting breaks the promise, such as fsync being off.
     #[command(after_help = "Examples:\n  \
         semel --store postgres://db/semel check\n  \
         semel check --json | jq '.findings[] | select(.verdict != \"kept\")'")]
-    Check(TypedAnswer),
+    Check(CheckArgs),
     /// Make the store's schema, or bring it up to date
     ///
     /// Only stores on `postgres://` have one. Safe to run again, and while other processes run.
@@ -207,7 +185,7 @@ enum TypedCommand {
         semel export --to semel.jsonl\n  \
         semel export --to semel.jsonl --resume           go on after it was cut\n  \
         semel export | zstd > semel.jsonl.zst")]
-    Export(TypedExport),
+    Export(ExportArgs),
     /// Read records that were exported into a store
     ///
     /// Records that are there are left alone, so that the same command may be run again after anything went wrong. A damaged line
@@ -217,7 +195,7 @@ enum TypedCommand {
     #[command(after_help = "Examples:\n  \
         semel --store postgres://db/semel import --from semel.jsonl\n  \
         zstdcat semel.jsonl.zst | semel --store file:copy import")]
-    Import(TypedImport),
+    Import(ImportArgs),
     /// Measure what a store can do on this machine
     ///
     /// First every key is claimed and completed once (a cycle). Then the same keys are claimed again in
@@ -230,59 +208,86 @@ enum TypedCommand {
         semel bench --store file:bench-data --callers 64 what can this disk do?\n  \
         semel bench --callers 64 --json | jq .runs       for scripts"
     )]
-    Bench(TypedBench),
+    Bench(BenchArgs),
     /// Look at every byte of an embedded store, or copy what is whole
     #[command(subcommand)]
-    File(TypedFile),
+    File(FileCommand),
     /// Write completions for a shell
     #[command(after_help = "Examples:\n  \
         semel completions bash > /etc/bash_completion.d/semel\n  \
         semel completions zsh > \"${fpath[1]}/_semel\"\n  \
         semel completions fish > ~/.config/fish/completions/semel.fish")]
-    Completions(TypedCompletions),
+    Completions(CompletionsArgs),
     /// Write the man page
     #[command(after_help = "Examples:\n  \
         semel man | man -l -\n  \
         semel man --to /usr/local/share/man/man1")]
-    Man(TypedMan),
+    Man(ManArgs),
 }
 
-/// What the command line of this process means; ends the process, with code 2, if it means nothing.
-pub(crate) fn parse() -> Command {
-    let variable = std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
-    Typed::parse().meaning(variable).unwrap_or_else(|error| error.exit())
+impl Root {
+    /// Does what was typed. An error is a `clap::Error` if the arguments mean nothing.
+    pub(crate) async fn run(self) -> Result<()> {
+        let store = &self.store;
+        match self.command {
+            Command::Proxy(args) => args.run(store).await,
+            Command::Serve(args) => args.run(store).await,
+            Command::Token(command) => command.run(),
+            Command::Demo(args) => args.run().await,
+            Command::Consume(args) => args.run(store).await,
+            Command::Offsets(args) => args.run(store).await,
+            Command::Receipts(args) => args.run(store).await,
+            Command::Keys(command) => command.run(store).await,
+            Command::Stats(args) => args.run(store).await,
+            Command::Watch(args) => args.run(store).await,
+            Command::Sweep(args) => args.run(store).await,
+            Command::Check(args) => args.run(store).await,
+            Command::Migrate => migrate::run(store).await,
+            Command::Export(args) => args.run(store).await,
+            Command::Import(args) => args.run(store).await,
+            Command::Bench(args) => args.run(store).await,
+            Command::File(command) => command.run(),
+            Command::Completions(args) => args.run(),
+            Command::Man(args) => args.run(),
+        }
+    }
 }
 
 /// The definition of the arguments.
 pub(crate) fn definition() -> clap::Command {
-    Typed::command()
+    Root::command()
 }
 
-impl Typed {
-    fn meaning(self, variable: Option<String>) -> Meaning<Command> {
-        let place = Place { typed: self.store, variable };
-        match self.command {
-            TypedCommand::Proxy(proxy) => proxy.meaning(&place),
-            TypedCommand::Serve(serve) => serve.meaning(&place),
-            TypedCommand::Token(token) => token.meaning(),
-            TypedCommand::Demo(demo) => demo.meaning().map(Command::Demo),
-            TypedCommand::Consume(consume) => consume.meaning(&place),
-            TypedCommand::Offsets(offsets) => offsets.meaning(&place),
-            TypedCommand::Receipts(receipts) => receipts.meaning(&place),
-            TypedCommand::Keys(keys) => keys.meaning(&place),
-            TypedCommand::Stats(stats) => stats.stats(&place),
-            TypedCommand::Watch(watch) => watch.meaning(&place),
-            TypedCommand::Sweep(sweep) => sweep.meaning(&place),
-            TypedCommand::Check(check) => check.check(&place),
-            TypedCommand::Migrate => Ok(Command::Migrate(place.store()?)),
-            TypedCommand::Export(export) => export.meaning(&place),
-            TypedCommand::Import(import) => import.meaning(&place),
-            TypedCommand::Bench(bench) => bench.meaning(&place).map(Command::Bench),
-            TypedCommand::File(file) => Ok(file.meaning()),
-            TypedCommand::Completions(completions) => Ok(completions.meaning()),
-            TypedCommand::Man(man) => Ok(man.meaning()),
-        }
+/// What is said to arguments that mean nothing; the process ends with code 2.
+pub(crate) fn refused(message: &str) -> clap::Error {
+    definition().error(ErrorKind::ValueValidation, message)
+}
+
+pub(crate) fn at_least_one(option: &str, value: usize) -> Result<NonZeroUsize, clap::Error> {
+    NonZeroUsize::new(value).ok_or_else(|| refused(&format!("{option} is 0; give at least 1")))
+}
+
+/// From 1 to `most`.
+pub(crate) fn at_most(option: &str, value: usize, most: usize) -> Result<NonZeroUsize, clap::Error> {
+    let value = at_least_one(option, value)?;
+    if value.get() > most {
+        return Err(refused(&format!("{option} is {value}; {most} at most")));
     }
+    Ok(value)
+}
+
+/// The parts of a scope, outermost first.
+pub(crate) type Scope = Vec<Box<str>>;
+
+/// Reads one of these words as its value; `--help` explains each.
+pub(crate) fn words<T: Clone + Send + Sync + 'static, const N: usize>(
+    words: [(&'static str, &'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let possible = words.each_ref().map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(possible).try_map(move |typed| {
+        let found = words.iter().find(|(word, ..)| *word == typed);
+        found.map(|(.., value)| value.clone()).ok_or("there is no such word")
+    })
 }
 
 #[cfg(test)]
@@ -290,10 +295,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bench::Report;
 
-    fn meaning(line: &str) -> Result<Command, clap::Error> {
-        Typed::try_parse_from(line.split(' ')).and_then(|typed| typed.meaning(None))
+    fn parsed(line: &str) -> Result<Root, clap::Error> {
+        Root::try_parse_from(line.split(' '))
     }
 
     #[test]
@@ -304,25 +308,26 @@ mod tests {
     #[test]
     fn what_is_typed_means_what_it_says() {
         let line = "semel bench --keys 7 --seconds 0.5 --callers 2 --json";
-        let Command::Bench(plan) = meaning(line).expect("is fine") else {
+        let Command::Bench(bench) = parsed(line).expect("is fine").command else {
             panic!("{line} measures");
         };
+        let plan = bench.plan().expect("is fine");
         assert_eq!((plan.keys.get(), plan.callers.get()), (7, 2));
-        assert_eq!((plan.replays_for, plan.report), (Duration::from_millis(500), Report::Json));
+        assert_eq!((plan.replays_for, bench.json), (Duration::from_millis(500), true));
     }
 
     #[test]
     fn a_repair_needs_somewhere_to_go() {
-        assert!(meaning("semel file repair data").is_err());
-        let Command::File(look) = meaning("semel file repair data --to copy").expect("is fine") else {
+        assert!(parsed("semel file repair data").is_err());
+        let root = parsed("semel file repair data --to copy").expect("is fine");
+        let Command::File(FileCommand::Repair { folder, to, json }) = root.command else {
             panic!("repair is about files");
         };
-        let copy_to = Some("copy".into());
-        assert_eq!(look, Look { folder: "data".into(), copy_to, json: false });
+        assert_eq!((folder, to, json), ("data".into(), "copy".into(), false));
     }
 
-    #[test]
-    fn what_cannot_be_meant_is_refused() {
+    #[tokio::test]
+    async fn what_cannot_be_meant_is_refused() {
         for line in [
             "bench --keys 0",
             "bench --callers 0",
@@ -375,15 +380,20 @@ mod tests {
             "proxy --admin 0",
             "proxy --profile paypal",
         ] {
-            assert!(meaning(&format!("semel {line}")).is_err(), "{line}");
+            let is_refused = match parsed(&format!("semel {line}")) {
+                Ok(root) => root.run().await.is_err_and(|error| error.is::<clap::Error>()),
+                Err(_) => true,
+            };
+            assert!(is_refused, "{line}");
         }
     }
 
     #[test]
     fn a_store_may_be_named_before_or_after_the_command() {
         for line in ["semel --store file:a stats", "semel stats --store file:a"] {
-            let Command::Stats(stats) = meaning(line).expect("is fine") else { panic!("{line} counts") };
-            assert_eq!(stats.store.to_string(), "file:a");
+            let root = parsed(line).expect("is fine");
+            assert!(matches!(root.command, Command::Stats(_)), "{line} counts");
+            assert_eq!(root.store.address().expect("is fine").to_string(), "file:a");
         }
     }
 }

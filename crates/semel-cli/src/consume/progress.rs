@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use semel_stream::Report;
 
-use super::address::SourceAddress;
+use super::source::SourceAddress;
 use crate::terminal::number::{counted, grouped};
 use crate::terminal::span;
 
