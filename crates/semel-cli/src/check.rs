@@ -2,41 +2,44 @@
 
 use anyhow::{Result, bail};
 use semel::store::{Finding, Verdict};
-use semel_ops::store_url::Address;
 use serde_json::{Value, json};
 
-use crate::opening;
+use crate::open_store;
+use crate::store_arg::StoreArg;
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{out, style};
 
-/// Which store is to be checked.
-#[derive(Debug)]
-pub(crate) struct Check {
-    pub(crate) store: Address,
-    pub(crate) json: bool,
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
-pub(crate) async fn run(plan: &Check) -> Result<()> {
-    let store = opening::open_to_check(&plan.store).await?;
-    let findings = store.check().await?;
-    let survives = store.survives();
-    let broken = count(&findings, Verdict::Broken);
-    if plan.json {
-        out::json(&json!({
-            "store": plan.store.to_string(),
-            "survives": survives,
-            "kept": broken == 0,
-            "findings": findings.iter().map(json).collect::<Vec<_>>(),
-        }))?;
-    } else {
-        out::line(&format!("{}\nWhat it acknowledges is to survive {survives}.\n", plan.store))?;
-        out::print(&(table(&findings).lines(out::width()).join("\n") + "\n"))?;
-        out::line(&format!("\n{}", verdict(&findings)))?;
+impl CheckArgs {
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let address = store.address()?;
+        let store = open_store::open_to_check(&address).await?;
+        let findings = store.check().await?;
+        let survives = store.survives();
+        let broken = count(&findings, Verdict::Broken);
+        if self.json {
+            out::json(&json!({
+                "store": address.to_string(),
+                "survives": survives,
+                "kept": broken == 0,
+                "findings": findings.iter().map(json).collect::<Vec<_>>(),
+            }))?;
+        } else {
+            out::line(&format!("{address}\nWhat it acknowledges is to survive {survives}.\n"))?;
+            table(&findings).print()?;
+            out::line(&format!("\n{}", verdict(&findings)))?;
+        }
+        if broken > 0 {
+            bail!("{broken} of {} break the promise: mend what is marked, then check again", findings.len());
+        }
+        Ok(())
     }
-    if broken > 0 {
-        bail!("{broken} of {} break the promise: mend what is marked, then check again", findings.len());
-    }
-    Ok(())
 }
 
 fn verdict(findings: &[Finding]) -> &'static str {

@@ -1,11 +1,13 @@
 //! `semel migrate`: makes what a store needs before it can be used, or brings it up to date.
 
 use anyhow::{Context, Result};
-use semel_ops::store_url::{Address, Migrated};
+use semel_ops::store_url::Migrated;
 
+use crate::store_arg::StoreArg;
 use crate::terminal::out;
 
-pub(crate) async fn run(store: &Address) -> Result<()> {
+pub(crate) async fn run(store: &StoreArg) -> Result<()> {
+    let store = store.address()?;
     let migrated = store.migrate().await.with_context(|| {
         format!("cannot migrate {store}; the user needs the right to make tables in its schema")
     })?;

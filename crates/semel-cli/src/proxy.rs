@@ -1,56 +1,149 @@
 //! `semel proxy`: safe retries for a service that is not changed.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use semel_listen::raise_open_files;
-use semel_proxy::{AdminSide, Drained, Proxy, ProxySettings};
+use anyhow::Result;
+use clap::builder::TypedValueParser;
+use http::Uri;
+use semel_config::Errors;
+use semel_proxy::config::{Admin, Config, Named, Overrides};
+use semel_proxy::{AccessLog, AdminSide, Proxy, ProxySettings};
 use semel_server::access::{Audit, Tokens};
 use semel_server::admin;
 use semel_server::state::AppState;
 
-use crate::proxy_plan::ProxyPlan;
-use crate::signals::{Signals, Told};
+use crate::args::words;
+use crate::service::{Service, cannot_be, listen_address};
+use crate::store_arg::StoreArg;
 use crate::telemetry::Telemetry;
-use crate::terminal::number::counted;
+use crate::terminal::out;
 
-/// Files beside those of connections: the store's, the log's, the listeners'.
-const OTHER_FILES: u64 = 256;
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProxyArgs {
+    /// Where requests go: scheme, host and port
+    ///
+    /// With a path if every path is to begin with it.
+    #[arg(long, value_name = "URL", value_parser = Overrides::upstream)]
+    upstream: Option<Uri>,
+    /// Where clients come; 127.0.0.1:8080 unless said
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
+    listen: Option<SocketAddr>,
+    /// A file with everything that there is to say, route by route
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where /healthz, /readyz, /metrics and the dashboard are, or `off`; 127.0.0.1:9464 unless said
+    #[arg(long, value_name = "ADDR|off")]
+    admin: Option<Admin>,
+    /// Let others than this machine reach --admin
+    #[arg(long)]
+    admin_public: bool,
+    /// A file with the digests of tokens of those who may look at the dashboard there
+    ///
+    /// Without one, everybody on this machine may. `semel token new` makes one.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// A file that every action of an operator is appended to, before it is done; standard error unless said
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+    /// What clients see: `ietf`, or `stripe` for those that know Stripe's answers
+    #[arg(long, value_name = "NAME")]
+    profile: Option<Named>,
+    /// What is written of each request, to standard output
+    #[arg(long, value_name = "FORM", value_parser = access_log())]
+    access_log: Option<AccessLog>,
+    /// Print what all of it means, and end: with code 1 if something is wrong, which is named by its line
+    #[arg(long)]
+    check: bool,
+}
 
-/// Runs until it is told to stop. What people read goes to standard error: standard output is for the access log.
-pub(crate) async fn run(plan: &ProxyPlan) -> Result<()> {
-    let settings = plan.settings()?;
-    let telemetry = Telemetry::start("semel proxy", None)?;
-    let mut signals = Signals::new().context("signals cannot be listened for")?;
-    say_if_files_are_few(&settings);
-    if settings.admin.is_some() {
-        // Before anything is counted.
-        admin::recorder();
+fn access_log() -> impl TypedValueParser<Value = AccessLog> {
+    words([
+        ("text", "A line for people", AccessLog::Text),
+        ("json", "A line of JSON", AccessLog::Json),
+        ("off", "Nothing", AccessLog::Off),
+    ])
+}
+
+/// A file, and what the command line says before it. Read anew at every reload.
+struct Plan {
+    file: Option<PathBuf>,
+    overrides: Overrides,
+}
+
+impl Plan {
+    /// What the file means now, with what the command line says; or all that is wrong with it, a line each.
+    fn settings(&self) -> Result<ProxySettings> {
+        self.config().and_then(|config| config.settings()).map_err(|errors| cannot_be(&errors))
     }
-    let audit = settings.audit.clone();
-    let (store, upstream) = (settings.store.clone(), settings.upstream.clone());
-    let scheme = if settings.tls.is_some() { "https" } else { "http" };
-    let tokens = tokens(&settings)?;
-    let proxy = Proxy::start_with_admin(settings, admin_side(tokens.clone(), audit)).await?;
-    let listening = proxy.listening();
-    let admin = proxy
-        .admin()
-        .map_or(String::new(), |admin| format!("; health, metrics and the dashboard on http://{admin}"));
-    eprintln!(
-        "semel proxy: listening on {scheme}://{listening}, before {upstream}; outcomes in {store} survive {}{admin}",
-        proxy.survives()
-    );
-    while matches!(signals.next().await, Told::Reload) {
-        reload(&proxy, &tokens, plan);
+
+    fn config(&self) -> Result<Config, Errors> {
+        let config = match &self.file {
+            Some(path) => Config::read(path)?,
+            None => Config::none("semel proxy"),
+        };
+        Ok(config.with_overrides(self.overrides.clone()))
     }
-    eprintln!("semel proxy: stopping; what runs may finish, nothing new is taken");
-    tokio::select! {
-        drained = proxy.drain() => say_how_it_ended(drained),
-        // Whoever says so twice means it.
-        () = signals.stopped() => eprintln!("semel proxy: stopped at once"),
+}
+
+impl ProxyArgs {
+    /// Runs until it is told to stop. What people read goes to standard error: standard output is for the access log.
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let check = self.check;
+        let plan = self.plan(store)?;
+        if check {
+            let text = plan.config().and_then(|config| config.effective());
+            return out::print(&text.map_err(|errors| cannot_be(&errors))?);
+        }
+        let settings = plan.settings()?;
+        let telemetry = Telemetry::start("semel proxy", None)?;
+        let service = Service::new("semel proxy", "with a key, their lapse policy decides")?;
+        let bounds = settings.bounds;
+        // Every one to the upstream is two: as many as requests in flight, and the idle ones.
+        let to_upstream = bounds.in_flight_max.saturating_add(bounds.upstream_idle_max);
+        service.say_if_files_are_few(bounds.connections_max, to_upstream.saturating_mul(2));
+        if settings.admin.is_some() {
+            // Before anything is counted.
+            admin::recorder();
+        }
+        let audit = settings.audit.clone();
+        let (store, upstream) = (settings.store.clone(), settings.upstream.clone());
+        let scheme = if settings.tls.is_some() { "https" } else { "http" };
+        let tokens = tokens(&settings)?;
+        let proxy = Proxy::start_with_admin(settings, admin_side(tokens.clone(), audit)).await?;
+        let listening = proxy.listening();
+        let admin = proxy
+            .admin()
+            .map_or(String::new(), |admin| format!("; health, metrics and the dashboard on http://{admin}"));
+        eprintln!(
+            "semel proxy: listening on {scheme}://{listening}, before {upstream}; outcomes in {store} survive {}{admin}",
+            proxy.survives()
+        );
+        let reload = |proxy: &Proxy| reload(proxy, &tokens, plan.settings()?);
+        let drain = async |proxy: Proxy| {
+            let drained = proxy.drain().await;
+            (drained.finished, drained.cut_off)
+        };
+        service.run(proxy, reload, drain).await;
+        telemetry.end().await;
+        Ok(())
     }
-    telemetry.end().await;
-    Ok(())
+
+    fn plan(self, store: &StoreArg) -> Result<Plan, clap::Error> {
+        let overrides = Overrides {
+            upstream: self.upstream,
+            listen: self.listen,
+            store: store.overrides()?,
+            admin: self.admin,
+            admin_public: self.admin_public,
+            tokens: self.tokens,
+            tokens_check: Some(|path| Tokens::read(path).map(drop)),
+            audit: self.audit,
+            profile: self.profile,
+            access_log: self.access_log,
+        };
+        Ok(Plan { file: self.config, overrides })
+    }
 }
 
 /// Who may look at the dashboard, and act; none if everybody on this machine may.
@@ -73,52 +166,16 @@ fn admin_side(tokens: Tokens, audit: Option<PathBuf>) -> AdminSide {
     })
 }
 
-/// Takes up what the file says now; if that cannot be, everything stays as it is.
-fn reload(proxy: &Proxy, known: &Tokens, plan: &ProxyPlan) {
-    let reloaded = plan.settings().and_then(|settings| {
-        let needs_restart = proxy.needs_restart(&settings);
-        let tokens = tokens(&settings)?;
-        if !known.is_empty() && !tokens.is_empty() {
-            known.replace(&tokens)?;
-        }
-        proxy.reload(settings)?;
-        Ok(needs_restart)
-    });
-    match reloaded {
-        Ok(later) if later.is_empty() => eprintln!("semel proxy: reloaded"),
-        Ok(later) => {
-            eprintln!(
-                "semel proxy: reloaded; a restart is needed for what else changed: {}",
-                later.join(", ")
-            );
-        }
-        Err(error) => eprintln!("semel proxy: not reloaded, everything stays as it was: {error:#}"),
+/// Takes up what the file says now, and says what needs a restart; if that cannot be, everything stays as it is.
+fn reload(proxy: &Proxy, known: &Tokens, settings: ProxySettings) -> Result<String> {
+    let needs_restart = proxy.needs_restart(&settings);
+    let tokens = tokens(&settings)?;
+    if !known.is_empty() && !tokens.is_empty() {
+        known.replace(&tokens)?;
     }
-}
-
-fn say_how_it_ended(drained: Drained) {
-    let Drained { finished, cut_off } = drained;
-    let finished = counted(finished as u64, "request");
-    match cut_off {
-        0 => eprintln!("semel proxy: stopped; {finished} finished, none was cut off"),
-        _ => eprintln!(
-            "semel proxy: stopped; {finished} finished, {} cut off: with a key, their lapse policy decides",
-            counted(cut_off as u64, "request")
-        ),
-    }
-}
-
-/// Every connection is a file, and every one to the upstream is two: as many as requests in flight, and the idle ones.
-fn say_if_files_are_few(settings: &ProxySettings) {
-    let bounds = settings.bounds;
-    let connections = bounds.connections_max as u64;
-    let to_upstream = (bounds.in_flight_max as u64).saturating_add(bounds.upstream_idle_max as u64);
-    let wanted = connections.saturating_add(to_upstream.saturating_mul(2)).saturating_add(OTHER_FILES);
-    match raise_open_files(wanted) {
-        Some(limit) if limit < wanted => eprintln!(
-            "semel proxy: {limit} files may be open at once, and {connections} connections may need {wanted}: raise the \
-             limit (`ulimit -n`), or lower connections_max"
-        ),
-        _ => {}
-    }
+    proxy.reload(settings)?;
+    Ok(match needs_restart.join(", ") {
+        later if later.is_empty() => later,
+        later => format!("; a restart is needed for what else changed: {later}"),
+    })
 }

@@ -1,42 +1,105 @@
 //! `semel stats`: how many records there are, and the oldest of those that somebody should look at.
 
+use std::time::Duration;
+
 use anyhow::Result;
+use semel::clock::Timestamp;
 use semel::record::Record;
+use semel::store::{Filter, Store};
 use semel_ops::lookup::Counted;
-use semel_ops::store_url::Address;
-use serde_json::json;
+use semel_ops::lookup::walk::Walk;
+use semel_ops::record_json::millis;
+use serde_json::{Value, json};
 
 use crate::keys::words;
-use crate::opening;
-use crate::tally;
+use crate::open_store;
+use crate::store_arg::StoreArg;
+use crate::terminal::bar::{Bar, Stopwatch};
+use crate::terminal::moment::rfc3339;
 use crate::terminal::number::{counted, grouped};
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{bytes, out, span, style};
 
-/// Which store is to be counted.
-#[derive(Debug)]
-pub(crate) struct Stats {
-    pub(crate) store: Address,
-    pub(crate) json: bool,
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatsArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
-pub(crate) async fn run(plan: &Stats) -> Result<()> {
-    let store = opening::open_existing(&plan.store).await?;
-    let tally = tally::of(&*store).await?;
-    if plan.json {
-        let mut json = tally::json(&tally);
-        if let Some(object) = json.as_object_mut() {
-            object.insert("store".to_owned(), json!(plan.store.to_string()));
+impl StatsArgs {
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let address = store.address()?;
+        let store = open_store::open_existing(&address).await?;
+        let tally = count(&*store).await?;
+        if self.json {
+            return out::json(&json(&tally, ("store", address.to_string())));
         }
-        return out::json(&json);
+        let (records, took) = (counted(tally.records(), "record"), span::shown(tally.took));
+        out::line(&format!("{address}: {records}, counted in {took}\n"))?;
+        table(&tally).print()?;
+        let (duplicates, mismatches) = (counted(tally.duplicates, "duplicate"), grouped(tally.mismatches));
+        let mismatches =
+            if tally.mismatches == 1 { "1 mismatch".to_owned() } else { format!("{mismatches} mismatches") };
+        out::line(&format!("\n{duplicates} were answered without a run, and {mismatches} refused."))
     }
-    let (count, took) = (counted(tally.records(), "record"), span::shown(tally.took));
-    out::line(&format!("{}: {count}, counted in {took}\n", plan.store))?;
-    out::print(&(table(&tally).lines(out::width()).join("\n") + "\n"))?;
-    let (duplicates, mismatches) = (counted(tally.duplicates, "duplicate"), grouped(tally.mismatches));
-    let mismatches =
-        if tally.mismatches == 1 { "1 mismatch".to_owned() } else { format!("{mismatches} mismatches") };
-    out::line(&format!("\n{duplicates} were answered without a run, and {mismatches} refused."))
+}
+
+/// Counts everything there is.
+pub(crate) async fn count(store: &dyn Store) -> Result<Counted> {
+    let (mut counted, watch, bar) = (Counted::default(), Stopwatch::start(), Bar::of_ids("counting"));
+    let mut walk = Walk::new(store, Filter::default(), None);
+    while let Some(page) = walk.next().await? {
+        counted.past = counted.past.saturating_add(page.past as u64);
+        for record in &page.records {
+            counted.add(record, page.now, 1);
+        }
+        counted.as_of = Some(page.now);
+        bar.walked(walk.after(), counted.records());
+    }
+    counted.took = watch.elapsed();
+    Ok(counted)
+}
+
+/// For scripts, with one member more.
+pub(crate) fn json(counted: &Counted, (name, value): (&str, String)) -> Value {
+    let oldest = |records: &[Record]| records.first().map(|record| oldest_json(counted, record));
+    let mut json = json!({
+        "records": counted.records(),
+        "running": counted.running,
+        "done": counted.done,
+        "released": counted.released,
+        "held": counted.held,
+        "lapsed_leases": counted.lapsed,
+        "past_retention": counted.past,
+        "outcome_bytes": counted.outcome_bytes,
+        "duplicates": counted.duplicates,
+        "mismatches": counted.mismatches,
+        "oldest_running": oldest(&counted.oldest_running),
+        "oldest_held": oldest(&counted.oldest_held),
+        "took_ms": millis(counted.took),
+    });
+    if let Some(object) = json.as_object_mut() {
+        object.insert(name.to_owned(), value.into());
+    }
+    json
+}
+
+/// For how long a record has been in its state.
+fn age(counted: &Counted, record: &Record) -> Duration {
+    counted.as_of.unwrap_or_else(|| Timestamp::from_micros(0)).since(words::since(record))
+}
+
+fn oldest_json(counted: &Counted, record: &Record) -> Value {
+    let key = &record.key;
+    json!({
+        "id": key.id().to_string(),
+        "scope": key.scope().collect::<Vec<_>>(),
+        "operation": key.operation(),
+        "name": key.name(),
+        "since": rfc3339(words::since(record)),
+        "age_ms": millis(age(counted, record)),
+    })
 }
 
 fn table(tally: &Counted) -> Table {
@@ -60,7 +123,7 @@ fn table(tally: &Counted) -> Table {
 
 fn oldest(counted: &Counted, oldest: Option<&Record>) -> String {
     oldest.map_or_else(String::new, |record| {
-        let (age, id) = (span::shown(tally::age(counted, record)), words::short(record));
+        let (age, id) = (span::shown(age(counted, record)), words::short(record));
         format!("the oldest for {age}: {id} {}", words::key(record))
     })
 }

@@ -6,27 +6,29 @@ use anyhow::Result;
 use console::Term;
 use semel_ops::lookup::{Counted, walk};
 use semel_ops::store_url::Address;
-use serde_json::json;
 
-use crate::opening;
-use crate::tally;
-use crate::terminal::moment;
+use crate::args::{at_least_one, refused};
+use crate::store_arg::StoreArg;
+use crate::terminal::bar::Stopwatch;
 use crate::terminal::number::grouped;
-use crate::terminal::stopwatch::Stopwatch;
 use crate::terminal::table::{Cell, Column, Table};
-use crate::terminal::{out, span, style};
+use crate::terminal::{moment, out, span, style};
+use crate::{open_store, stats};
 
-/// What is to be watched, and for how long.
-#[derive(Debug)]
-pub(crate) struct Watch {
-    pub(crate) store: Address,
-    /// From the beginning of one look to the beginning of the next.
-    pub(crate) every: Duration,
-    /// How often to look; `None` until it is interrupted.
-    pub(crate) looks: Option<u64>,
-    /// How long to look; `None` until it is interrupted.
-    pub(crate) span: Option<Duration>,
-    pub(crate) json: bool,
+#[derive(Debug, clap::Args)]
+pub(crate) struct WatchArgs {
+    /// From one look to the next
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = span::parse)]
+    every: Duration,
+    /// End after so many looks
+    #[arg(long, value_name = "N")]
+    looks: Option<usize>,
+    /// End after this time
+    #[arg(long = "for", value_name = "SPAN", value_parser = span::parse)]
+    span: Option<Duration>,
+    /// Print one JSON object a look
+    #[arg(long)]
+    json: bool,
 }
 
 /// One look.
@@ -36,43 +38,49 @@ struct Look {
     clock: String,
 }
 
-pub(crate) async fn run(plan: &Watch) -> Result<()> {
-    let store = opening::open_existing(&plan.store).await?;
-    let watch = Stopwatch::start();
-    let (mut before, mut drawn, mut looks): (Option<Look>, usize, u64) = (None, 0, 0);
-    loop {
-        let started = watch.elapsed();
-        let now = moment::shown(walk::now(&*store).await?);
-        let look = Look { tally: tally::of(&*store).await?, at: watch.elapsed(), clock: now };
-        drawn = draw(plan, before.as_ref(), &look, drawn)?;
-        before = Some(look);
-        looks = looks.saturating_add(1);
-        let next = started.saturating_add(plan.every);
-        if plan.looks.is_some_and(|most| looks >= most) || plan.span.is_some_and(|span| next > span) {
-            return Ok(());
+impl WatchArgs {
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        if self.every < Duration::from_millis(10) {
+            return Err(refused("--every is under 10ms; every look reads the whole store").into());
         }
-        // A look through many records may take longer than that: then the next begins at once.
-        tokio::time::sleep(next.saturating_sub(watch.elapsed())).await;
+        let most = self.looks.map(|looks| at_least_one("--looks", looks)).transpose()?;
+        let address = store.address()?;
+        let store = open_store::open_existing(&address).await?;
+        let watch = Stopwatch::start();
+        let (mut before, mut drawn, mut looks): (Option<Look>, usize, usize) = (None, 0, 0);
+        loop {
+            let started = watch.elapsed();
+            let now = moment::shown(walk::now(&*store).await?);
+            let look = Look { tally: stats::count(&*store).await?, at: watch.elapsed(), clock: now };
+            drawn = self.draw(&address, before.as_ref(), &look, drawn)?;
+            before = Some(look);
+            looks = looks.saturating_add(1);
+            let next = started.saturating_add(self.every);
+            if most.is_some_and(|most| looks >= most.get()) || self.span.is_some_and(|span| next > span) {
+                return Ok(());
+            }
+            // A look through many records may take longer than that: then the next begins at once.
+            tokio::time::sleep(next.saturating_sub(watch.elapsed())).await;
+        }
     }
-}
 
-/// Draws over what was drawn before; without a terminal, one line a look. Says how many lines it took.
-fn draw(plan: &Watch, before: Option<&Look>, look: &Look, drawn: usize) -> Result<usize> {
-    if plan.json {
-        let mut json = tally::json(&look.tally);
-        if let Some(object) = json.as_object_mut() {
-            object.insert("at".to_owned(), json!(look.clock));
+    /// Draws over what was drawn before; without a terminal, one line a look. Says how many lines it took.
+    fn draw(&self, store: &Address, before: Option<&Look>, look: &Look, drawn: usize) -> Result<usize> {
+        if self.json {
+            return out::json(&stats::json(&look.tally, ("at", look.clock.clone()))).map(|()| 0);
         }
-        return out::json(&json).map(|()| 0);
+        let Some(width) = out::width() else {
+            return out::line(&line(look)).map(|()| 0);
+        };
+        let mut lines = vec![format!("{store}   {}", look.clock), String::new()];
+        lines.extend(table(before, look).lines(Some(width)));
+        let (took, every) = (span::shown(look.tally.took), span::shown(self.every));
+        let quiet = format!("counted in {took}, every {every}; end with Ctrl-C");
+        lines.push(style::quiet().apply_to(quiet).to_string());
+        Term::stdout().clear_last_lines(drawn)?;
+        out::print(&(lines.join("\n") + "\n"))?;
+        Ok(lines.len())
     }
-    let Some(width) = out::width() else {
-        return out::line(&line(look)).map(|()| 0);
-    };
-    let lines = lines(plan, before, look, width);
-    let terminal = Term::stdout();
-    terminal.clear_last_lines(drawn)?;
-    out::print(&(lines.join("\n") + "\n"))?;
-    Ok(lines.len())
 }
 
 fn line(look: &Look) -> String {
@@ -81,7 +89,7 @@ fn line(look: &Look) -> String {
     format!("{clock}  running {running}  lapsed {lapsed}  held {held}  done {done}  released {released}")
 }
 
-fn lines(plan: &Watch, before: Option<&Look>, look: &Look, width: usize) -> Vec<String> {
+fn table(before: Option<&Look>, look: &Look) -> Table {
     let mut table =
         Table::new(vec![Column::whole("state"), Column::number("records"), Column::number("a second")]);
     let rate =
@@ -96,12 +104,7 @@ fn lines(plan: &Watch, before: Option<&Look>, look: &Look, width: usize) -> Vec<
     row("held", |tally| tally.held, style::waiting());
     row("done", |tally| tally.done, style::strong());
     row("released", |tally| tally.released, style::strong());
-    let took = span::shown(look.tally.took);
-    let quiet = |text: String| style::quiet().apply_to(text).to_string();
-    let mut lines = vec![format!("{}   {}", plan.store, look.clock), String::new()];
-    lines.extend(table.lines(Some(width)));
-    lines.push(quiet(format!("counted in {took}, every {}; end with Ctrl-C", span::shown(plan.every))));
-    lines
+    table
 }
 
 /// How fast a count grows or shrinks.

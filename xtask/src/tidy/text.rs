@@ -73,7 +73,7 @@ pub(super) fn module_files(source: &Source) -> Vec<Fault> {
     }
     let is_fine = |line: &str| {
         let is_known = line.is_empty() || MODULE_LINES.iter().any(|start| line.starts_with(start));
-        is_known && !line.ends_with('{') || line.contains("use ")
+        line.starts_with("//") || (is_known && !line.ends_with('{')) || line.contains("use ")
     };
     let work = source.lines().find(|(_, line)| !is_fine(line));
     let message = "a mod.rs documents, declares and re-exports: move this to a file of its own";

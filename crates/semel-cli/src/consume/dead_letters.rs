@@ -15,21 +15,9 @@ use semel_stream::{DeadLetter, DeadLetters};
 use serde_json::{Map, Value, json};
 
 use super::environment::Environment;
-use super::exec::Exec;
-use super::screen::Screen;
-use super::verdict::verdict;
+use super::exec::{Exec, verdict};
+use super::reporter::Screen;
 use crate::terminal::moment::rfc3339;
-
-/// Where events go that cannot be processed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DeadLettersTo {
-    /// Only their receipts say what became of them.
-    Receipts,
-    /// A line of JSON each, at the end of this file.
-    File(PathBuf),
-    /// A command each.
-    Exec(Exec),
-}
 
 /// A file of dead letters.
 pub(super) struct LettersFile {

@@ -1,4 +1,4 @@
-//! One run of a command.
+//! One run of a command, with the processes that it starts, and what its end means for its event.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -7,27 +7,50 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use rustix::process::{Pid, Signal, kill_process_group};
+use semel::Outcome;
+use semel_stream::{Failure, Handled};
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStdin, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::task::JoinHandle;
 
 use super::environment::Environment;
-use super::group::Group;
-use super::screen::Screen;
+use super::reporter::Screen;
+use crate::terminal::{self, span, text};
+
+/// "This data cannot be processed", of `sysexits.h`.
+const EX_DATAERR: i32 = 65;
+/// "Try again later", of `sysexits.h`.
+const EX_TEMPFAIL: i32 = 75;
+/// "The configuration is wrong", of `sysexits.h`.
+const EX_CONFIG: i32 = 78;
+/// What a shell ends with if a command cannot be run.
+const NOT_RUNNABLE: i32 = 126;
+/// What a shell ends with if there is no such command.
+const NOT_FOUND: i32 = 127;
 
 /// How much of what a command prints is kept.
-pub(super) const OUTPUT_BYTES_MAX: usize = 64 << 10;
+const OUTPUT_BYTES_MAX: usize = 64 << 10;
 /// How much of what it complains of is kept, to say why it failed.
 const COMPLAINT_BYTES_MAX: usize = 1 << 10;
 /// How long is waited for the rest of its output once it has ended: what it left in the background may hold the pipe open.
 const REST: Duration = Duration::from_millis(200);
 
+/// What is in `--help`.
+pub(crate) const CODES: &str = "How the command ends:\n  \
+    0              processed; what it printed (64 KiB at most) is kept in the receipt\n  \
+    65             this event will never work: to the dead letters with it, at once\n  \
+    75             it may work later: tried again, up to --attempts-max times\n  \
+    78, 126, 127   nothing will work before somebody has looked: stops; the event stays unprocessed\n  \
+    another code, a signal, or a --timeout: as 75";
+
 /// A command for `sh -c`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Exec {
-    pub(crate) command: String,
+#[derive(Clone, Debug)]
+pub(super) struct Exec {
+    pub(super) command: String,
     /// After which it is killed; `None` to let it take its time.
-    pub(crate) timeout: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
 }
 
 /// How a run ended.
@@ -217,6 +240,85 @@ fn last_line(bytes: &[u8]) -> String {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
+/// What the end of a run means for its event.
+pub(super) fn verdict(ended: Ended) -> Handled {
+    let why = |what: String| {
+        if ended.complaint.is_empty() { what } else { format!("{what}: {}", text::shown(&ended.complaint)) }
+    };
+    match ended.how {
+        How::Exited(0) => Ok(outcome(&ended)),
+        How::Exited(EX_DATAERR) => Err(Failure::Dead(why("the command ended with code 65".to_owned()))),
+        How::Exited(EX_TEMPFAIL) => Err(Failure::Retry(why("the command ended with code 75".to_owned()))),
+        How::Exited(EX_CONFIG) => Err(Failure::Stop(why("the command ended with code 78".to_owned()))),
+        How::Exited(code @ (NOT_RUNNABLE | NOT_FOUND)) => {
+            Err(Failure::Stop(why(format!("the command cannot be run (code {code}); check --exec"))))
+        }
+        How::Exited(code) => Err(Failure::Retry(why(format!("the command ended with code {code}")))),
+        How::Signalled(signal) => Err(Failure::Retry(why(format!("the command died of signal {signal}")))),
+        How::TimedOut(timeout) => {
+            Err(Failure::Retry(why(format!("the command was killed after {}", span::shown(timeout)))))
+        }
+        How::Lost => {
+            Err(Failure::Retry("the lease was lost while the command ran; it was killed".to_owned()))
+        }
+        How::NotStarted(error) => Err(not_started(&error)),
+    }
+}
+
+fn outcome(ended: &Ended) -> Outcome {
+    let outcome = Outcome::success(ended.output.clone());
+    if ended.output_bytes == ended.output.len() as u64 {
+        return outcome;
+    }
+    outcome.details(&json!({ "printed_bytes": ended.output_bytes, "kept_bytes": ended.output.len() }))
+}
+
+fn not_started(error: &io::Error) -> Failure {
+    let kind = error.kind();
+    if matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) {
+        return Failure::Stop(format!("there is no shell to run the command with: {error}; install sh"));
+    }
+    if kind == io::ErrorKind::ArgumentListTooLong {
+        let most = terminal::bytes::size(128 << 10);
+        return Failure::Dead(format!(
+            "its key or headers are too large for a command ({most} at most): {error}"
+        ));
+    }
+    // Too many processes, or too little memory: that may pass.
+    Failure::Retry(format!("the command could not be started: {error}"))
+}
+
+/// The processes of a command. Dropped before they are let go, they are killed: nobody would renew their lease, or
+/// hear what they say.
+struct Group(Option<Pid>);
+
+impl Group {
+    /// The group that this child leads.
+    fn of(child: &Child) -> Self {
+        let number = child.id().and_then(|id| i32::try_from(id).ok());
+        Self(number.and_then(Pid::from_raw))
+    }
+
+    /// Kills them all.
+    fn kill(&mut self) {
+        if let Some(leader) = self.0.take() {
+            // They may all be gone by now.
+            let _gone = kill_process_group(leader, Signal::KILL);
+        }
+    }
+
+    /// The command has ended by itself. What it left in the background is its own affair.
+    fn let_go(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use semel_stream::Event;
@@ -289,5 +391,47 @@ mod tests {
         drop(tokio::time::timeout(Duration::from_millis(200), ran(&command, None, b"")).await);
         tokio::time::sleep(Duration::from_millis(1_500)).await;
         assert!(!file.exists(), "it went on");
+    }
+
+    fn of(how: How) -> Handled {
+        let complaint = "disk\u{1b}[2J full".to_owned();
+        verdict(Ended { how, output: b"ok".to_vec(), output_bytes: 2, complaint })
+    }
+
+    #[test]
+    fn every_end_has_the_meaning_that_help_says() {
+        assert!(of(How::Exited(0)).is_ok_and(|outcome| &**outcome.bytes() == b"ok"));
+        for (how, word) in [
+            (How::Exited(65), "dead"),
+            (How::Exited(75), "retry"),
+            (How::Exited(1), "retry"),
+            (How::Exited(130), "retry"),
+            (How::Exited(78), "stop"),
+            (How::Exited(126), "stop"),
+            (How::Exited(127), "stop"),
+            (How::Signalled(9), "retry"),
+            (How::TimedOut(Duration::from_secs(3)), "retry"),
+            (How::Lost, "retry"),
+            (How::NotStarted(io::ErrorKind::NotFound.into()), "stop"),
+            (How::NotStarted(io::ErrorKind::ArgumentListTooLong.into()), "dead"),
+            (How::NotStarted(io::ErrorKind::WouldBlock.into()), "retry"),
+        ] {
+            let told = format!("{how:?}");
+            assert_eq!(of(how).expect_err("is a failure").word(), word, "{told}");
+        }
+    }
+
+    #[test]
+    fn a_failure_says_what_the_command_complained_of_and_moves_no_cursor() {
+        let failure = of(How::Exited(75)).expect_err("is a failure");
+        assert_eq!(failure.reason(), "the command ended with code 75: disk\\u{1b}[2J full");
+    }
+
+    #[test]
+    fn an_outcome_that_was_cut_says_so() {
+        let ended =
+            Ended { how: How::Exited(0), output: b"ok".to_vec(), output_bytes: 9, complaint: String::new() };
+        let outcome = verdict(ended).expect("went well");
+        assert!(outcome.details_json().is_some_and(|details| details.contains("\"printed_bytes\":9")));
     }
 }

@@ -1,7 +1,7 @@
 //! What both sides counted, beside each other, and whether it is as it should be.
 
 use super::bank::Books;
-use super::customer::Tally;
+use super::client::Tally;
 use crate::terminal::number::{counted, grouped};
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{out, style};

@@ -1,56 +1,70 @@
-//! Both runs, and what came of them.
+//! Both runs, and what came of them; with the proxy before the API, on an embedded store in a folder that is gone afterwards.
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use semel_ops::store_setting::StoreOverrides;
+use semel_ops::store_url::Address;
+use semel_proxy::config::{Admin, Config, Overrides};
+use semel_proxy::{AccessLog, Proxy, ProxySettings};
+use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use super::account::{Run, remark, table, verdict};
 use super::bank::Bank;
-use super::customer::{Tally, pay};
+use super::client::{Tally, pay};
 use super::dice::Dice;
-use super::front::{CONFIG, Front};
+use crate::args::at_most;
 use crate::terminal::bar::Bar;
 use crate::terminal::{out, style};
 
 /// How many clients pay at the same time.
 const CLIENTS: usize = 16;
+/// What the proxy is told. A lease that is over soon, so that nobody waits long for what only a person can decide.
+const CONFIG: &str = "[rules]\nlease = \"1s\"\nlapse = \"hold\"\n";
+/// More would take longer than anybody looks.
+const REQUESTS_MAX: usize = 100_000;
 
-/// What is to be shown.
-#[derive(Debug)]
-pub(crate) struct Demo {
-    pub(crate) payments: NonZeroUsize,
-    pub(crate) seed: u64,
-    /// Whether everything stays up afterwards, to be tried by hand.
-    pub(crate) keep: bool,
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// How many payments
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    requests: usize,
+    /// Which story: the same number has the same mishaps
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Leave everything up, with the lines to try by hand, until Ctrl-C
+    #[arg(long)]
+    keep: bool,
 }
 
-pub(crate) async fn run(plan: &Demo) -> Result<()> {
-    let dice = Dice::new(plan.seed);
-    let payments = plan.payments.get() as u64;
-    out::line(&format!(
-        "{payments} payments by clients that hang up, lose answers and ask again, to an API that fails at times (seed {}).",
-        plan.seed
-    ))?;
-    let without = bare(payments, dice).await?;
-    let bank = Bank::open(dice).await?;
-    let front = Front::open(bank.address()).await?;
-    let clients = pay_all("with semel", front.address(), payments, dice).await;
-    let with = Run { clients, api: bank.books() };
-    told(&without, &with)?;
-    if plan.keep {
-        by_hand(front.address(), bank.address())?;
-        tokio::signal::ctrl_c().await?;
+impl DemoArgs {
+    pub(crate) async fn run(self) -> Result<()> {
+        let payments = at_most("--requests", self.requests, REQUESTS_MAX)?.get() as u64;
+        let dice = Dice::new(self.seed);
+        out::line(&format!(
+            "{payments} payments by clients that hang up, lose answers and ask again, to an API that fails at times (seed {}).",
+            self.seed
+        ))?;
+        let without = bare(payments, dice).await?;
+        let bank = Bank::open(dice).await?;
+        let front = Front::open(bank.address()).await?;
+        let clients = pay_all("with semel", front.address(), payments, dice).await;
+        let with = Run { clients, api: bank.books() };
+        told(&without, &with)?;
+        if self.keep {
+            by_hand(front.address(), bank.address())?;
+            tokio::signal::ctrl_c().await?;
+        }
+        front.close().await?;
+        if !with.is_exact() {
+            bail!(
+                "with semel, charges and payments differ: that must not be; say so, with --seed {} and --requests {payments}",
+                self.seed
+            );
+        }
+        Ok(())
     }
-    front.close().await?;
-    if !with.is_exact() {
-        bail!(
-            "with semel, charges and payments differ: that must not be; say so, with --seed {} and --requests {payments}",
-            plan.seed
-        );
-    }
-    Ok(())
 }
 
 /// The same clients and the same API, with nothing between them.
@@ -107,4 +121,41 @@ fn by_hand(proxy: SocketAddr, api: SocketAddr) -> Result<()> {
          Ctrl-C ends it.",
         CONFIG.lines().flat_map(|line| ["  ", line, "\n"]).collect::<String>()
     ))
+}
+
+/// A running proxy, and its folder.
+struct Front {
+    proxy: Proxy,
+    folder: TempDir,
+}
+
+impl Front {
+    async fn open(upstream: SocketAddr) -> Result<Self> {
+        let folder = tempfile::tempdir().context("cannot make a folder for the store; is the disk full?")?;
+        let settings = settings(upstream, &folder)?;
+        let proxy = Proxy::start(settings).await?;
+        Ok(Self { proxy, folder })
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.proxy.listening()
+    }
+
+    /// Lets what runs finish, and clears up.
+    async fn close(self) -> Result<()> {
+        self.proxy.drain().await;
+        self.folder.close().context("cannot remove the folder of the store")
+    }
+}
+
+fn settings(upstream: SocketAddr, folder: &TempDir) -> Result<ProxySettings> {
+    let overrides = Overrides {
+        upstream: Some(Overrides::upstream(&format!("http://{upstream}")).map_err(anyhow::Error::msg)?),
+        listen: Some(([127, 0, 0, 1], 0).into()),
+        store: StoreOverrides { store: Some(Address::File(folder.path().join("store"))), variable: None },
+        admin: Some(Admin::Off),
+        access_log: Some(AccessLog::Off),
+        ..Overrides::default()
+    };
+    Ok(Config::parse(CONFIG, "the demo").map(|config| config.with_overrides(overrides))?.settings()?)
 }

@@ -7,54 +7,104 @@ use semel::RecordId;
 use semel::clock::Timestamp;
 use semel::record::{Record, StateWord};
 use semel::store::{Filter, Store};
+use semel_ops::format::scope;
+use semel_ops::lookup::walk::{self, Page, Walk};
 use semel_ops::record_json::RecordView;
-use semel_ops::store_url::Address;
 
-use super::show::Bytes;
+use super::show::content;
 use super::{IdPrefix, words};
-use crate::opening;
+use crate::args::{Scope, at_least_one};
+use crate::open_store;
+use crate::store_arg::StoreArg;
 use crate::terminal::bar::Bar;
 use crate::terminal::table::{Cell, Column, Table};
 use crate::terminal::{number, out, span, style};
-use semel_ops::lookup::walk::{self, Page, Walk};
 
 /// How many digits of an id say where to go on: no two ids ever share so many.
 const CURSOR_DIGITS: usize = 16;
 
-/// What is to be listed.
-#[derive(Debug)]
-pub(crate) struct List {
-    pub(crate) store: Address,
-    pub(crate) filter: Filtered,
-    /// How many records at most; `None` for all.
-    pub(crate) limit: Option<usize>,
-    /// Where the last page ended.
-    pub(crate) after: Option<IdPrefix>,
-    pub(crate) json: bool,
-    pub(crate) bytes: Bytes,
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    /// Only keys whose scope begins with these parts
+    #[arg(long, value_name = "A/B", value_parser = scope::parse)]
+    scope: Option<Scope>,
+    /// Only this operation
+    #[arg(long, value_name = "WORD")]
+    operation: Option<String>,
+    /// Only this name
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// Only these states: running, done, released, held
+    #[arg(long, value_name = "STATE,…", value_delimiter = ',', value_parser = state)]
+    state: Vec<StateWord>,
+    /// Only what was first seen longer ago than this
+    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
+    older_than: Option<Duration>,
+    /// How many records at most
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Go on behind this id: what the last page said
+    #[arg(long, value_name = "ID")]
+    after: Option<IdPrefix>,
+    /// All of them, however many
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// With --json: the bytes of outcomes, too, as base64
+    #[arg(long, requires = "json")]
+    outcome: bool,
 }
 
-/// Which records are wanted.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Filtered {
-    pub(crate) scope: Vec<Box<str>>,
-    pub(crate) operation: Option<Box<str>>,
-    pub(crate) name: Option<Box<str>>,
-    pub(crate) states: Vec<StateWord>,
-    pub(crate) older_than: Option<Duration>,
-}
+impl ListArgs {
+    /// Lists, page by page: what was read is printed before more is asked for.
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let limit = (!self.all).then_some(at_least_one("--limit", self.limit)?.get());
+        let store = open_store::open_existing(&store.address()?).await?;
+        let (filter, content) = (self.filter(&*store).await?, content(self.outcome));
+        let mut walk = Walk::new(&*store, filter, self.after.as_ref().map(IdPrefix::last));
+        let (mut shown, mut last) = (0_usize, None);
+        let bar = Bar::of_ids("looking");
+        let mut rows = Vec::new();
+        loop {
+            let left = limit.map(|limit| limit.saturating_sub(shown));
+            let page = match left {
+                Some(0) => break,
+                Some(left) => walk.next_of(left.min(walk::PAGE_RECORDS_MAX)).await?,
+                None => walk.next().await?,
+            };
+            let Some(Page { records, now, .. }) = page else { break };
+            shown = shown.saturating_add(records.len());
+            last = records.last().map(|record| record.key.id()).or(last);
+            bar.walked(walk.after(), shown as u64);
+            if self.json {
+                records.iter().try_for_each(|record| out::json(&RecordView::of(record, now, content)))?;
+            } else if limit.is_some() {
+                rows.extend(records.into_iter().map(|record| (record, now)));
+            } else {
+                // All of them may be more than memory holds: a table a page.
+                print(&records.into_iter().map(|record| (record, now)).collect::<Vec<_>>())?;
+            }
+        }
+        drop(bar);
+        if self.json {
+            return Ok(());
+        }
+        print(&rows)?;
+        footer(shown, last.filter(|_| !walk.is_at_end()))
+    }
 
-impl Filtered {
-    async fn on(&self, store: &dyn Store) -> Result<Filter> {
+    async fn filter(&self, store: &dyn Store) -> Result<Filter> {
         let first_seen_before = match self.older_than {
             Some(age) => Some(earlier(walk::now(store).await?, age)),
             None => None,
         };
         Ok(Filter {
-            scope: self.scope.clone(),
-            operation: self.operation.clone(),
-            name: self.name.clone(),
-            states: self.states.clone(),
+            scope: self.scope.clone().unwrap_or_default(),
+            operation: self.operation.as_deref().map(Into::into),
+            name: self.name.as_deref().map(Into::into),
+            states: self.state.clone(),
             first_seen_before,
         })
     }
@@ -65,42 +115,12 @@ fn earlier(now: Timestamp, span: Duration) -> Timestamp {
     Timestamp::from_micros(now.as_micros().saturating_sub(micros))
 }
 
-/// Lists, page by page: what was read is printed before more is asked for.
-pub(crate) async fn list(plan: &List) -> Result<()> {
-    let store = opening::open_existing(&plan.store).await?;
-    let filter = plan.filter.on(&*store).await?;
-    let mut walk = Walk::new(&*store, filter, plan.after.as_ref().map(IdPrefix::last));
-    let (mut shown, mut last) = (0_usize, None);
-    let bar = Bar::of_ids("looking");
-    let mut rows = Vec::new();
-    loop {
-        let left = plan.limit.map(|limit| limit.saturating_sub(shown));
-        let page = match left {
-            Some(0) => break,
-            Some(left) => walk.next_of(left.min(walk::PAGE_RECORDS_MAX)).await?,
-            None => walk.next().await?,
-        };
-        let Some(Page { records, now, .. }) = page else { break };
-        shown = shown.saturating_add(records.len());
-        last = records.last().map(|record| record.key.id()).or(last);
-        bar.walked(walk.after(), shown as u64);
-        if plan.json {
-            records
-                .iter()
-                .try_for_each(|record| out::json(&RecordView::of(record, now, plan.bytes.content())))?;
-        } else if plan.limit.is_some() {
-            rows.extend(records.into_iter().map(|record| (record, now)));
-        } else {
-            // All of them may be more than memory holds: a table a page.
-            print(&records.into_iter().map(|record| (record, now)).collect::<Vec<_>>())?;
-        }
-    }
-    drop(bar);
-    if plan.json {
-        return Ok(());
-    }
-    print(&rows)?;
-    footer(shown, last.filter(|_| !walk.is_at_end()))
+fn state(word: &str) -> Result<StateWord, String> {
+    let known = || StateWord::ALL.map(StateWord::as_str).join(", ");
+    StateWord::ALL
+        .into_iter()
+        .find(|state| state.as_str() == word)
+        .ok_or_else(|| format!("`{word}` is no state; there are {}", known()))
 }
 
 fn print(records: &[(Record, Timestamp)]) -> Result<()> {
@@ -121,7 +141,7 @@ fn print(records: &[(Record, Timestamp)]) -> Result<()> {
     for (record, now) in records {
         table.row(row(record, *now));
     }
-    out::print(&(table.lines(out::width()).join("\n") + "\n"))
+    table.print()
 }
 
 fn row(record: &Record, now: Timestamp) -> Vec<Cell> {
@@ -148,5 +168,16 @@ fn footer(shown: usize, more_after: Option<RecordId>) -> Result<()> {
             format!("{shown}; there may be more: the same with --after {cursor}, or --all")
         }
     };
-    out::line(&style::quiet().apply_to(text).to_string())
+    out::quiet(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_is_none_is_told_which_there_are() {
+        assert_eq!(state("held"), Ok(StateWord::Held));
+        assert!(state("stuck").expect_err("is none").contains("running, done, released, held"));
+    }
 }

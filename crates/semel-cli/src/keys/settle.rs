@@ -5,60 +5,70 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use semel::clock::Timestamp;
 use semel::record::{Record, Running, State};
+use semel::store::Store;
 use semel::{Outcome, OutcomeKind, Resolution};
 use semel_ops::operator_actions::{Settled, release_in, resolve_in};
-use semel_ops::store_url::Address;
 
+use super::selector::{Found, KeyArg};
 use super::show::headline;
-use super::which::{Found, Which};
 use super::words;
-use crate::opening;
-use crate::terminal::question::{Consent, ask};
-use crate::terminal::{out, span, text};
+use crate::open_store;
+use crate::store_arg::StoreArg;
+use crate::terminal::out::{self, Consent};
+use crate::terminal::{span, text};
 
-/// Which key is to be released.
-#[derive(Debug)]
-pub(crate) struct Release {
-    pub(crate) store: Address,
-    pub(crate) which: Which,
-    pub(crate) reason: String,
-    pub(crate) consent: Consent,
+/// Why a key was released, unless somebody says.
+pub(crate) const REASON: &str = "released by hand";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReleaseArgs {
+    #[command(flatten)]
+    key: KeyArg,
+    /// Why, for whoever looks at the record next
+    #[arg(long, value_name = "TEXT", default_value = REASON)]
+    reason: String,
+    #[command(flatten)]
+    consent: Consent,
 }
 
-/// Which held key is to be settled, and how.
-#[derive(Debug)]
-pub(crate) struct Resolve {
-    pub(crate) store: Address,
-    pub(crate) which: Which,
-    pub(crate) how: How,
-    pub(crate) consent: Consent,
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResolveArgs {
+    #[command(flatten)]
+    key: KeyArg,
+    /// The effect landed: every retry gets the bytes of this file
+    #[arg(long, value_name = "FILE")]
+    outcome_file: Option<PathBuf>,
+    /// How the run ended: success, failure, or a word of your own
+    #[arg(long, value_name = "WORD", default_value = "success", conflicts_with = "release")]
+    kind: String,
+    /// The effect did not land: the next claim runs
+    #[arg(long)]
+    release: bool,
+    /// Why, for whoever looks at the record next
+    #[arg(long, value_name = "TEXT", default_value = REASON, conflicts_with = "outcome_file")]
+    reason: String,
+    #[command(flatten)]
+    consent: Consent,
 }
 
-/// How a held key is to be settled.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum How {
-    /// The effect landed: retries get what is in this file.
-    Done { file: PathBuf, kind: OutcomeKind },
-    /// It did not.
-    Release { reason: String },
+impl ReleaseArgs {
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let (address, selector) = (store.address()?, self.key.selector()?);
+        let store = open_store::open_existing(&address).await?;
+        let found = selector.find(&*store).await?;
+        release(&*store, &found, &self.reason, self.consent).await
+    }
 }
 
 /// Has the next claim run, whatever the present run is up to.
-pub(crate) async fn release(plan: &Release) -> Result<()> {
-    let store = opening::open_existing(&plan.store).await?;
-    let found = plan.which.find(&*store).await?;
-    let shown = described(&found);
+pub(crate) async fn release(store: &dyn Store, found: &Found, reason: &str, consent: Consent) -> Result<()> {
+    let shown = described(found);
     match &found.record.state {
         State::Running(running) => {
-            ask(
-                plan.consent,
-                &format!("{shown}\n\n{}", what_release_means(running, found.now)),
-                "Release it?",
-            )?;
+            let what = what_release_means(running, found.now);
+            consent.ask(&format!("{shown}\n\n{what}"), "Release it?")?;
         }
-        State::Held(_) => {
-            ask(plan.consent, &format!("{shown}\n\n{HELD_RELEASE}"), "Release it?")?;
-        }
+        State::Held(_) => consent.ask(&format!("{shown}\n\n{HELD_RELEASE}"), "Release it?")?,
         State::Released(_) => {
             return out::line(&format!("{shown}\n\nIt is released already: the next claim runs."));
         }
@@ -68,7 +78,7 @@ pub(crate) async fn release(plan: &Release) -> Result<()> {
             words::left(&found.record, found.now)
         ),
     }
-    expected(release_in(&*store, &found.record, &plan.reason, None).await?)?;
+    expected(release_in(store, &found.record, reason, None).await?)?;
     let next = found.record.attempt.saturating_add(1);
     out::line(&format!("Released {}: the next claim runs as attempt {next}.", name(&found.record)))
 }
@@ -89,41 +99,43 @@ fn what_release_means(running: &Running, now: Timestamp) -> String {
     )
 }
 
-/// Settles a held key.
-pub(crate) async fn resolve(plan: &Resolve) -> Result<()> {
-    // Before the store is asked: a file that cannot be read must not cost a look.
-    let resolution = match &plan.how {
-        How::Release { reason } => Resolution::Release { reason: reason.as_str().into() },
-        How::Done { file, kind } => {
-            let bytes = std::fs::read(file).with_context(|| {
-                format!("cannot read the outcome from {}; check the path", file.display())
-            })?;
-            Resolution::Done(Outcome::new(kind.clone(), bytes))
+impl ResolveArgs {
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let (address, selector) = (store.address()?, self.key.selector()?);
+        // Before the store is asked: a file that cannot be read must not cost a look.
+        let resolution = match &self.outcome_file {
+            None => Resolution::Release { reason: self.reason.into() },
+            Some(file) => {
+                let bytes = std::fs::read(file).with_context(|| {
+                    format!("cannot read the outcome from {}; check the path", file.display())
+                })?;
+                Resolution::Done(Outcome::new(OutcomeKind::from_word(&self.kind), bytes))
+            }
+        };
+        let store = open_store::open_existing(&address).await?;
+        let found = selector.find(&*store).await?;
+        let shown = described(&found);
+        if !matches!(found.record.state, State::Held(_)) {
+            bail!("{shown}\nIt is not held, and nothing was changed: {}", instead(&found));
         }
-    };
-    let store = opening::open_existing(&plan.store).await?;
-    let found = plan.which.find(&*store).await?;
-    let shown = described(&found);
-    if !matches!(found.record.state, State::Held(_)) {
-        bail!("{shown}\nIt is not held, and nothing was changed: {}", instead(&found));
+        let (what, question, done) = match &resolution {
+            Resolution::Release { .. } => (
+                HELD_RELEASE.to_owned(),
+                "Release it?",
+                format!("the next claim runs as attempt {}.", found.record.attempt.saturating_add(1)),
+            ),
+            Resolution::Done(outcome) => {
+                let (kind, size) = (outcome.kind().as_str().to_owned(), outcome.bytes().len());
+                let what = format!(
+                    "It becomes done for good: every retry gets this outcome ({kind}, {size} bytes). That cannot be undone."
+                );
+                (what, "Complete it?", "every retry gets this outcome from now on.".to_owned())
+            }
+        };
+        self.consent.ask(&format!("{shown}\n\n{what}"), question)?;
+        expected(resolve_in(&*store, &found.record, &resolution, None).await?)?;
+        out::line(&format!("Resolved {}: {done}", name(&found.record)))
     }
-    let (what, question, done) = match &resolution {
-        Resolution::Release { .. } => (
-            HELD_RELEASE.to_owned(),
-            "Release it?",
-            format!("the next claim runs as attempt {}.", found.record.attempt.saturating_add(1)),
-        ),
-        Resolution::Done(outcome) => {
-            let (kind, size) = (outcome.kind().as_str().to_owned(), outcome.bytes().len());
-            let what = format!(
-                "It becomes done for good: every retry gets this outcome ({kind}, {size} bytes). That cannot be undone."
-            );
-            (what, "Complete it?", "every retry gets this outcome from now on.".to_owned())
-        }
-    };
-    ask(plan.consent, &format!("{shown}\n\n{what}"), question)?;
-    expected(resolve_in(&*store, &found.record, &resolution, None).await?)?;
-    out::line(&format!("Resolved {}: {done}", name(&found.record)))
 }
 
 /// What became of it, if that was not what was wanted.

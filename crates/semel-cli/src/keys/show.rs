@@ -5,61 +5,67 @@ use semel::clock::Timestamp;
 use semel::record::{Record, State};
 use semel::{Lapse, Outcome};
 use semel_ops::record_json::{Content, RecordView};
-use semel_ops::store_url::Address;
 
-use super::which::{Found, Which};
+use super::selector::{Found, KeyArg};
 use super::words;
-use crate::opening;
+use crate::open_store;
+use crate::store_arg::StoreArg;
 use crate::terminal::text::{self, is_printable};
 use crate::terminal::{bytes, moment, number, out, span, style};
 
-/// What is to be shown.
-#[derive(Debug)]
-pub(crate) struct Show {
-    pub(crate) store: Address,
-    pub(crate) which: Which,
-    pub(crate) bytes: Bytes,
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    key: KeyArg,
+    /// Show the bytes of the outcome: as text, or as a hex dump; base64 in JSON
+    #[arg(long)]
+    outcome: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl ShowArgs {
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let (address, selector) = (store.address()?, self.key.selector()?);
+        let store = open_store::open_existing(&address).await?;
+        let found = selector.find(&*store).await?;
+        show(&found, Shown { outcome: self.outcome, json: self.json })
+    }
+}
+
+/// How a record is shown.
+pub(crate) struct Shown {
+    /// With the bytes of its outcome: they may be secret, and they may be many.
+    pub(crate) outcome: bool,
     pub(crate) json: bool,
 }
 
-/// Whether the bytes of an outcome are shown: they may be secret, and they may be many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bytes {
-    Shown,
-    Hidden,
-}
-
-impl Bytes {
-    /// What scripts are shown.
-    pub(super) fn content(self) -> Content {
-        match self {
-            Self::Shown => Content::Base64,
-            Self::Hidden => Content::Hidden,
-        }
+pub(crate) fn show(Found { record, now }: &Found, shown: Shown) -> Result<()> {
+    let now = *now;
+    if shown.json {
+        return out::json(&RecordView::of(record, now, content(shown.outcome)));
     }
-}
-
-pub(crate) async fn show(plan: &Show) -> Result<()> {
-    let store = opening::open_existing(&plan.store).await?;
-    let Found { record, now } = plan.which.find(&*store).await?;
-    if plan.json {
-        return out::json(&RecordView::of(&record, now, plan.bytes.content()));
-    }
-    let mut lines = vec![style::strong().apply_to(text::shown(&words::key(&record))).to_string()];
-    lines.push(headline(&record, now));
+    let mut lines = vec![style::strong().apply_to(text::shown(&words::key(record))).to_string()];
+    lines.push(headline(record, now));
     lines.push(String::new());
-    lines.extend(life(&record, now).into_iter().map(|(name, value)| {
+    lines.extend(life(record, now).into_iter().map(|(name, value)| {
         let name = style::quiet().apply_to(format!("{name:<13}")).to_string();
         format!("  {name} {}", text::shown(&value))
     }));
     lines.push(String::new());
-    lines.push(what_now(&record, now));
+    lines.push(what_now(record, now));
     out::print(&(lines.join("\n") + "\n"))?;
-    match (plan.bytes, record.outcome()) {
-        (Bytes::Shown, Some(outcome)) => print_bytes(outcome),
-        (Bytes::Shown, None) => out::line("\nThere is no outcome: the work is not done."),
-        (Bytes::Hidden, _) => Ok(()),
+    match record.outcome() {
+        _ if !shown.outcome => Ok(()),
+        Some(outcome) => print_bytes(outcome),
+        None => out::line("\nThere is no outcome: the work is not done."),
     }
+}
+
+/// What scripts are shown of an outcome.
+pub(super) fn content(with_bytes: bool) -> Content {
+    if with_bytes { Content::Base64 } else { Content::Hidden }
 }
 
 /// State, since when, and what is left, in one line.

@@ -1,15 +1,16 @@
-//! How far a walk has come; on stderr, and only if that is a terminal.
+//! How far something has come, on stderr, and only if that is a terminal; and how long it took.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use semel::RecordId;
 
 use super::number::grouped;
-use super::stopwatch::Stopwatch;
 
 /// Into how many places the ids are divided to see how far a walk is.
 const PLACES: u64 = 10_000;
+/// How a walk through records looks.
+const RECORDS: &str = "{msg} {wide_bar} {percent:>3}%  {prefix} records";
 
 /// What is over before that needs no bar.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -23,12 +24,12 @@ pub(crate) struct Bar {
 impl Bar {
     /// For a walk through all ids: they are digests, so half-way through them is half-way through the records.
     pub(crate) fn of_ids(what: &'static str) -> Self {
-        Self::new(ProgressBar::new(PLACES), what, "{msg} {wide_bar} {percent:>3}%  {prefix} records")
+        Self::new(ProgressBar::new(PLACES), what, RECORDS)
     }
 
     /// For so many bytes.
     pub(crate) fn of_bytes(what: &'static str, bytes: u64) -> Self {
-        Self::new(ProgressBar::new(bytes), what, "{msg} {wide_bar} {percent:>3}%  {prefix} records")
+        Self::new(ProgressBar::new(bytes), what, RECORDS)
     }
 
     /// For so many payments.
@@ -42,10 +43,7 @@ impl Bar {
     }
 
     fn new(bar: ProgressBar, what: &'static str, template: &str) -> Self {
-        let bar = bar.with_message(what).with_prefix("0");
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
+        let bar = styled(bar, template).with_message(what).with_prefix("0");
         bar.set_draw_target(ProgressDrawTarget::hidden());
         Self { bar, started: Stopwatch::start() }
     }
@@ -72,5 +70,33 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A bar that is there from the start.
+pub(crate) fn plain(length: u64, what: &'static str, template: &str) -> ProgressBar {
+    styled(ProgressBar::new(length), template).with_message(what)
+}
+
+/// The same bar, which looks as the template says.
+pub(crate) fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// How long something took, from the moment when it is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "a stopwatch measures real time, and decides nothing")]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
     }
 }

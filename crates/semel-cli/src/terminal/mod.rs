@@ -1,15 +1,13 @@
 //! What people see: tables, spans, moments, progress and questions.
 //!
-//! - [`out`]: standard output, also when nobody reads on. [`style`]: what colours mean here.
+//! - [`out`]: standard output, also when nobody reads on; and questions, before anything is changed. [`style`]: what colours mean here.
 //! - [`table`]: columns that fit the terminal. [`text`]: what strangers wrote, made safe to show.
 //! - [`span`] and [`moment`]: `3m 12s` and `2026-11-16 02:14:26 UTC`. [`bytes`]: sizes and hex dumps. [`number`]: 1,234,567.
-//! - [`bar`]: how far a walk has come. [`question`]: asks before anything is changed. [`stopwatch`]: how long it took.
+//! - [`bar`]: how far a walk has come, and how long it took.
 
 pub(crate) mod bar;
 pub(crate) mod moment;
 pub(crate) mod out;
-pub(crate) mod question;
-pub(crate) mod stopwatch;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod text;

@@ -1,9 +1,11 @@
-//! Standard output, also when nobody reads on.
+//! Standard output, also when nobody reads on; and questions, before anything is changed.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
+
+use super::style;
 
 /// Prints a line.
 pub(crate) fn line(text: &str) -> Result<()> {
@@ -18,6 +20,11 @@ pub(crate) fn print(text: &str) -> Result<()> {
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// Prints a line that needs no attention.
+pub(crate) fn quiet(text: &str) -> Result<()> {
+    line(&style::quiet().apply_to(text).to_string())
 }
 
 /// Prints a value as one line of JSON.
@@ -43,6 +50,37 @@ pub(crate) fn nobody_reads_on(error: &anyhow::Error) -> bool {
                 .downcast_ref::<serde_json::Error>()
                 .is_some_and(|error| error.io_error_kind() == Some(io::ErrorKind::BrokenPipe))
     })
+}
+
+/// Whether a person has to agree first.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Consent {
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+impl Consent {
+    /// Says what is about to happen, and returns if it may.
+    pub(crate) fn ask(self, what: &str, question: &str) -> Result<()> {
+        if self.yes {
+            return Ok(());
+        }
+        if !io::stdin().is_terminal() {
+            bail!(
+                "nothing was changed: there is no terminal to ask on. Add --yes if this is what you want:\n\n{what}"
+            );
+        }
+        let mut err = io::stderr().lock();
+        write!(err, "{what}\n\n{question} [y/N] ")?;
+        err.flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+            return Ok(());
+        }
+        bail!("nothing was changed");
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Columns that fit the terminal.
 
+use anyhow::Result;
 use console::{Style, measure_text_width, truncate_str};
 
-use super::style;
-use super::text;
+use super::{out, style, text};
 
 /// What is between two columns.
 const GAP: usize = 2;
@@ -71,6 +71,11 @@ impl Table {
     /// A row with a cell for each column.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
+    }
+
+    /// Prints it, as wide as the terminal allows.
+    pub(crate) fn print(&self) -> Result<()> {
+        out::print(&(self.lines(out::width()).join("\n") + "\n"))
     }
 
     /// The lines of the table, at most so wide; `None` for as wide as it takes.

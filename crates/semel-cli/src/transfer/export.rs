@@ -1,42 +1,35 @@
-//! From a store to lines.
+//! From a store to lines; also from where an export that was cut left off.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use semel::record::State;
 use semel::store::{Filter, Store};
+use semel_ops::lookup::walk::{self, Walk};
 use semel_ops::store_url::Address;
 
-use super::frame::{End, Header};
-use super::{line, resume};
+use super::line::{self, End, Header};
 use crate::keys::IdPrefix;
-use crate::opening;
+use crate::open_store;
+use crate::store_arg::StoreArg;
 use crate::terminal::bar::Bar;
 use crate::terminal::moment;
 use crate::terminal::number::counted;
-use semel_ops::lookup::walk::{self, Walk};
 
-/// What is to be exported, and where to.
-#[derive(Debug)]
-pub(crate) struct Export {
-    pub(crate) store: Address,
-    /// Standard output if there is none.
-    pub(crate) to: Option<PathBuf>,
-    pub(crate) start: Start,
-}
-
-/// Where an export begins.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Start {
-    /// With everything.
-    Whole,
-    /// Behind this id.
-    After(IdPrefix),
-    /// Behind the last whole line of the file.
-    Resume,
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExportArgs {
+    /// Write to this file instead of standard output; it must not be there yet
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+    /// Go on with a file that was cut, behind its last whole line
+    #[arg(long, requires = "to", conflicts_with = "after")]
+    resume: bool,
+    /// Only ids behind this one
+    #[arg(long, value_name = "ID")]
+    after: Option<IdPrefix>,
 }
 
 /// Where lines go, and what is known of them.
@@ -51,53 +44,48 @@ enum Out {
     File(BufWriter<File>),
 }
 
-pub(crate) async fn export(plan: &Export) -> Result<()> {
-    let store = opening::open_existing(&plan.store).await?;
-    let Some(mut sink) = begin(plan, &*store).await? else {
-        eprintln!("{} is complete: there is nothing to go on with.", place(plan.to.as_deref()));
-        return Ok(());
-    };
-    let (before, mut running) = (sink.records, 0_u64);
-    let bar = Bar::of_ids("exporting");
-    let mut walk = Walk::new(&*store, Filter::default(), sink.after.as_ref().map(IdPrefix::last));
-    while let Some(page) = walk.next().await? {
-        for record in &page.records {
-            running = running.saturating_add(u64::from(matches!(record.state, State::Running(_))));
-            sink.line(&line::write(record)?)?;
-            sink.records = sink.records.saturating_add(1);
+impl ExportArgs {
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let address = store.address()?;
+        let store = open_store::open_existing(&address).await?;
+        let to = self.to.as_deref().map_or("standard output".into(), |path| path.display().to_string());
+        let Some(mut sink) = self.begin(&address, &*store).await? else {
+            eprintln!("{to} is complete: there is nothing to go on with.");
+            return Ok(());
+        };
+        let (before, mut running) = (sink.records, 0_u64);
+        let bar = Bar::of_ids("exporting");
+        let mut walk = Walk::new(&*store, Filter::default(), sink.after.as_ref().map(IdPrefix::last));
+        while let Some(page) = walk.next().await? {
+            for record in &page.records {
+                running = running.saturating_add(u64::from(matches!(record.state, State::Running(_))));
+                sink.line(&line::write(record)?)?;
+                sink.records = sink.records.saturating_add(1);
+            }
+            // Whatever comes next, these lines are whole.
+            sink.out.flush()?;
+            bar.walked(walk.after(), sink.records);
         }
-        // Whatever comes next, these lines are whole.
-        sink.out.flush()?;
-        bar.walked(walk.after(), sink.records);
+        sink.line(&serde_json::to_vec(&End::new(sink.records))?)?;
+        sink.finish(&to)?;
+        drop(bar);
+        report(&address, &to, (sink.records, before), running);
+        Ok(())
     }
-    sink.line(&serde_json::to_vec(&End::new(sink.records))?)?;
-    sink.finish(plan.to.as_deref())?;
-    drop(bar);
-    report(plan, sink.records, before, running);
-    Ok(())
-}
 
-async fn begin(plan: &Export, store: &dyn Store) -> Result<Option<Sink>> {
-    if let (Start::Resume, Some(path)) = (&plan.start, &plan.to) {
-        return Ok(resume::resume(path)?.map(|resumed| Sink {
-            out: Out::File(BufWriter::new(resumed.file)),
-            after: resumed.after,
-            records: resumed.records,
-        }));
+    /// Where lines go; `None` if they are all there.
+    async fn begin(&self, from: &Address, store: &dyn Store) -> Result<Option<Sink>> {
+        let out = match &self.to {
+            None => Out::Standard(BufWriter::new(io::stdout())),
+            Some(path) if self.resume => return resume(path),
+            Some(path) => Out::File(BufWriter::new(create(path)?)),
+        };
+        let mut sink = Sink { out, after: self.after.clone(), records: 0 };
+        let now = moment::rfc3339(walk::now(store).await?);
+        let header = Header::new(from.to_string(), now, self.after.as_ref().map(ToString::to_string));
+        sink.line(&serde_json::to_vec(&header)?)?;
+        Ok(Some(sink))
     }
-    let after = match &plan.start {
-        Start::After(after) => Some(after.clone()),
-        Start::Whole | Start::Resume => None,
-    };
-    let out = match &plan.to {
-        None => Out::Standard(BufWriter::new(io::stdout())),
-        Some(path) => Out::File(BufWriter::new(create(path)?)),
-    };
-    let mut sink = Sink { out, after: after.clone(), records: 0 };
-    let now = moment::rfc3339(walk::now(store).await?);
-    let header = Header::new(plan.store.to_string(), now, after.map(|after| after.to_string()));
-    sink.line(&serde_json::to_vec(&header)?)?;
-    Ok(Some(sink))
 }
 
 /// Nobody else may read it: permit ids and outcomes are in it.
@@ -121,10 +109,10 @@ impl Sink {
     }
 
     /// Only what is on the disk is exported.
-    fn finish(&mut self, path: Option<&Path>) -> Result<()> {
+    fn finish(&mut self, to: &str) -> Result<()> {
         self.out.flush()?;
         if let Out::File(file) = &self.out {
-            file.get_ref().sync_all().with_context(|| format!("cannot sync {}", place(path)))?;
+            file.get_ref().sync_all().with_context(|| format!("cannot sync {to}"))?;
         }
         Ok(())
     }
@@ -146,13 +134,9 @@ impl Write for Out {
     }
 }
 
-fn place(path: Option<&Path>) -> String {
-    path.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string())
-}
-
 /// On stderr: standard output may be the export itself.
-fn report(plan: &Export, records: u64, before: u64, running: u64) {
-    let (all, to) = (counted(records, "record"), place(plan.to.as_deref()));
+fn report(from: &Address, to: &str, (records, before): (u64, u64), running: u64) {
+    let all = counted(records, "record");
     let resumed =
         if before > 0 { format!(", {} of them before", counted(before, "record")) } else { String::new() };
     eprintln!(
@@ -163,7 +147,52 @@ fn report(plan: &Export, records: u64, before: u64, running: u64) {
             "warning: {} still running. Their runs go on against {}; an import holds such a key until\n\
              somebody decides. Better: stop the callers, wait for the runs to end, and export again.",
             counted(running, "record"),
-            plan.store
+            from
         );
     }
+}
+
+/// What there is of an export; `None` if it is complete.
+fn resume(path: &Path) -> Result<Option<Sink>> {
+    let shown = path.display();
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .with_context(|| format!("cannot go on with {shown}; without --resume, a new export is made"))?;
+    let mut reader = BufReader::new(file);
+    let (mut line, mut last, mut records, mut whole) = (Vec::new(), Vec::new(), 0_u64, 0_u64);
+    let mut is_first = true;
+    loop {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line)?;
+        if line.pop() != Some(b'\n') {
+            break;
+        }
+        if is_first {
+            Header::parse(&line).with_context(|| format!("cannot go on with {shown}"))?;
+            is_first = false;
+        } else if End::parse(&line).is_some() {
+            return Ok(None);
+        } else {
+            records = records.saturating_add(1);
+            std::mem::swap(&mut last, &mut line);
+        }
+        whole = whole.saturating_add(read as u64);
+    }
+    if is_first {
+        bail!("{shown} does not even hold a whole header; remove it, and export without --resume");
+    }
+    let after = if records == 0 { None } else { Some(last_id(&last, path)?) };
+    let mut file = reader.into_inner();
+    file.set_len(whole)?;
+    file.seek(SeekFrom::Start(whole))?;
+    Ok(Some(Sink { out: Out::File(BufWriter::new(file)), after, records }))
+}
+
+fn last_id(line: &[u8], path: &Path) -> Result<IdPrefix> {
+    let id = line::read(line).and_then(|record| record.key.id().to_string().parse());
+    id.map_err(|what: String| {
+        anyhow!("the last whole line of {} is damaged: {what}; export anew", path.display())
+    })
 }

@@ -1,22 +1,25 @@
-//! From lines to a store.
+//! From lines to a store: what a record becomes there, and what came of them all.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use semel::clock::Timestamp;
-use semel::record::Record;
+use semel::record::{Draft, Held, Record, Released, State, Step};
 use semel::store::{Store, Swap, SwapReply};
-use semel_ops::store_url::Address;
-
-use super::adopt::{IfRunning, adopt, is_the_same, was_running};
-use super::reading::{Completeness, Reading};
-use super::report::Report;
-use crate::opening;
-use crate::terminal::bar::Bar;
-use crate::terminal::out;
 use semel_ops::lookup::walk;
+use semel_ops::store_url::Address;
+use serde_json::{Value, json};
+
+use super::reading::{Completeness, Reading};
+use crate::open_store;
+use crate::store_arg::StoreArg;
+use crate::terminal::bar::Bar;
+use crate::terminal::number::grouped;
+use crate::terminal::out;
+use crate::terminal::table::{Cell, Column, Table};
 
 /// How many records are written at once.
 const BATCH_RECORDS: usize = 256;
@@ -25,74 +28,98 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// How often a record is tried that something past its time was in the way of.
 const TRIES_MAX: usize = 16;
+/// Why a record that was running is held or released.
+const IMPORTED: &str = "imported";
+/// The moment that a store stamps itself.
+const NOW: Timestamp = Timestamp::from_micros(0);
 
-/// What is to be imported, and where to.
-#[derive(Debug)]
-pub(crate) struct Import {
-    pub(crate) store: Address,
-    /// Standard input if there is none.
-    pub(crate) from: Option<PathBuf>,
-    pub(crate) if_running: IfRunning,
-    pub(crate) completeness: Completeness,
-    pub(crate) json: bool,
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImportArgs {
+    /// Read from this file instead of standard input
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// What becomes of records that were running when they were exported
+    #[arg(long, value_name = "WHAT", default_value = "hold")]
+    running: IfRunning,
+    /// Take what there is of an export that was cut
+    #[arg(long)]
+    partial: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
-/// A file is read twice: first to see that every line is whole, so that a damaged one refuses the import before anything is
-/// written. Standard input cannot be: it is written up to the damaged line, and that is said.
-pub(crate) async fn import(plan: &Import) -> Result<()> {
-    let report = match &plan.from {
-        Some(path) => {
-            let open = || {
-                let shown = path.display();
-                File::open(path).with_context(|| format!("cannot read {shown}; check the path"))
-            };
-            let bytes = open()?.metadata()?.len();
-            look_through(BufReader::new(open()?), bytes, plan.completeness)
-                .context("nothing was imported")?;
-            write_all(plan, BufReader::new(open()?), bytes).await?
+/// What becomes of a record that was running: its permit was granted by another store, under fences that mean nothing here.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum IfRunning {
+    /// Nobody runs them before somebody decides
+    Hold,
+    /// The next claim runs them: only if you know that nothing runs any more
+    Release,
+}
+
+impl ImportArgs {
+    /// A file is read twice: first to see that every line is whole, so that a damaged one refuses the import before anything is
+    /// written. Standard input cannot be: it is written up to the damaged line, and that is said.
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let store = store.address()?;
+        let report = match self.from.as_ref().filter(|path| path.as_os_str() != "-") {
+            Some(path) => {
+                let open = || {
+                    let shown = path.display();
+                    File::open(path).with_context(|| format!("cannot read {shown}; check the path"))
+                };
+                let bytes = open()?.metadata()?.len();
+                self.look_through(BufReader::new(open()?), bytes).context("nothing was imported")?;
+                self.write_all(&store, BufReader::new(open()?), bytes).await?
+            }
+            None => self.write_all(&store, io::stdin().lock(), 0).await?,
+        };
+        if self.json {
+            out::json(&report.json())?;
+        } else {
+            out::print(&(report.lines(self.running).join("\n") + "\n"))?;
         }
-        None => write_all(plan, io::stdin().lock(), 0).await?,
-    };
-    if plan.json {
-        out::json(&report.json())?;
-    } else {
-        out::print(&(report.lines(plan.if_running).join("\n") + "\n"))?;
-    }
-    if let Some(warning) = report.warning(&plan.store) {
-        eprintln!("warning: {warning}");
-    }
-    Ok(())
-}
-
-fn look_through(input: impl BufRead, bytes: u64, completeness: Completeness) -> Result<()> {
-    let bar = Bar::of_bytes("checking", bytes);
-    let mut reading = Reading::begin(input, completeness)?;
-    while reading.next()?.is_some() {
-        bar.reached(reading.bytes(), reading.records());
-    }
-    Ok(())
-}
-
-async fn write_all(plan: &Import, input: impl BufRead, bytes: u64) -> Result<Report> {
-    let mut reading = Reading::begin(input, plan.completeness)?;
-    let store = opening::open(&plan.store).await?;
-    let mut batch = Batch { now: walk::now(&*store).await?, swaps: Vec::new(), bytes: 0 };
-    let mut report = Report::default();
-    let bar = Bar::of_bytes("importing", bytes);
-    loop {
-        let record = reading.next();
-        let is_last = !matches!(record, Ok(Some(_)));
-        if let Ok(Some(record)) = &record {
-            batch.add(record.clone(), plan.if_running, &mut report);
+        if let Some(warning) = report.warning(&store) {
+            eprintln!("warning: {warning}");
         }
-        if is_last || batch.is_full() {
-            let written = batch.write(&*store, &mut report).await;
-            written.with_context(|| so_far(&report))?;
+        Ok(())
+    }
+
+    fn completeness(&self) -> Completeness {
+        if self.partial { Completeness::Partial } else { Completeness::Whole }
+    }
+
+    fn look_through(&self, input: impl BufRead, bytes: u64) -> Result<()> {
+        let bar = Bar::of_bytes("checking", bytes);
+        let mut reading = Reading::begin(input, self.completeness())?;
+        while reading.next()?.is_some() {
             bar.reached(reading.bytes(), reading.records());
         }
-        if is_last {
-            record.with_context(|| so_far(&report))?;
-            return Ok(report);
+        Ok(())
+    }
+
+    async fn write_all(&self, store: &Address, input: impl BufRead, bytes: u64) -> Result<Report> {
+        let mut reading = Reading::begin(input, self.completeness())?;
+        let store = open_store::open(store).await?;
+        let mut batch = Batch { now: walk::now(&*store).await?, swaps: Vec::new(), bytes: 0 };
+        let mut report = Report::default();
+        let bar = Bar::of_bytes("importing", bytes);
+        loop {
+            let record = reading.next();
+            let is_last = !matches!(record, Ok(Some(_)));
+            if let Ok(Some(record)) = &record {
+                batch.add(record.clone(), self.running, &mut report);
+            }
+            if is_last || batch.is_full() {
+                let written = batch.write(&*store, &mut report).await;
+                written.with_context(|| so_far(&report))?;
+                bar.reached(reading.bytes(), reading.records());
+            }
+            if is_last {
+                record.with_context(|| so_far(&report))?;
+                return Ok(report);
+            }
         }
     }
 }
@@ -175,4 +202,121 @@ fn heard(swap: Swap, reply: SwapReply, now: Timestamp, report: &mut Report) -> R
         ),
     }
     Ok(None)
+}
+
+/// The record as it is to be in this store; `None` if its time is over.
+fn adopt(record: Record, if_running: IfRunning, now: Timestamp) -> Option<Swap> {
+    let record = settled(record, if_running);
+    if !was_running(&record) && !record.is_live(now) {
+        return None;
+    }
+    let next = Draft::from_unstamped(record);
+    let keep = next.keep(now);
+    Some(Swap { expected: None, next, keep })
+}
+
+/// Whether an adopted record was running before.
+fn was_running(record: &Record) -> bool {
+    match &record.state {
+        State::Released(released) => released.settled_at == NOW,
+        State::Held(held) => held.held_at == NOW,
+        State::Running(_) | State::Done(_) => false,
+    }
+}
+
+fn settled(mut record: Record, if_running: IfRunning) -> Record {
+    let State::Running(running) = &mut record.state else { return record };
+    let steps: Vec<Step> = std::mem::take(&mut running.steps);
+    record.state = match if_running {
+        IfRunning::Hold => State::Held(Held { held_at: NOW, reason: IMPORTED.into(), steps }),
+        IfRunning::Release => State::Released(Released { settled_at: NOW, reason: IMPORTED.into(), steps }),
+    };
+    record
+}
+
+/// Whether a record that is there is the one that an earlier try of the same import wrote.
+fn is_the_same(there: &Record, imported: &Record) -> bool {
+    let mut there = there.clone();
+    // What the store stamps, and what later duplicates and mismatches change.
+    there.version = imported.version;
+    there.changed_at = imported.changed_at;
+    there.duplicates = imported.duplicates;
+    there.mismatches = imported.mismatches.clone();
+    match (&mut there.state, &imported.state) {
+        (State::Held(there), State::Held(imported)) if imported.held_at == NOW => there.held_at = NOW,
+        (State::Released(there), State::Released(imported)) if imported.settled_at == NOW => {
+            there.settled_at = NOW;
+        }
+        _ => {}
+    }
+    there == *imported
+}
+
+/// What came of the records.
+#[derive(Debug, Default)]
+struct Report {
+    /// Written now.
+    imported: u64,
+    /// Written by an earlier try.
+    already_there: u64,
+    /// Left as they are: another record is under the key.
+    other_there: u64,
+    /// Not written: their time is over.
+    past: u64,
+    /// Running in the export, and held or released now.
+    were_running: u64,
+    /// The greatest version in the export: no fence that was handed out is greater.
+    version_there: u64,
+    /// The greatest version that this store has given.
+    version_here: u64,
+}
+
+impl Report {
+    /// For scripts.
+    fn json(&self) -> Value {
+        json!({
+            "imported": self.imported,
+            "already_there": self.already_there,
+            "other_there": self.other_there,
+            "past_retention": self.past,
+            "were_running": self.were_running,
+            "fences_start_anew": self.fences_start_anew(),
+        })
+    }
+
+    /// For people.
+    fn lines(&self, if_running: IfRunning) -> Vec<String> {
+        let mut table = Table::new(vec![Column::whole("records"), Column::number(""), Column::whole("")]);
+        let mut row = |word: &str, count: u64, note: &str| {
+            table.row(vec![Cell::new(word), Cell::new(&grouped(count)), Cell::new(note)]);
+        };
+        let running = match if_running {
+            IfRunning::Hold => "were running, and are held: semel keys list --state held",
+            IfRunning::Release => "were running, and are released",
+        };
+        row("imported", self.imported, "");
+        if self.were_running > 0 {
+            row("  of them", self.were_running, running);
+        }
+        row("there already", self.already_there, "");
+        row("left alone", self.other_there, "this store has a record of its own under the key");
+        row("past", self.past, "their retention is over");
+        table.lines(None)
+    }
+
+    /// Whoever compares fences must be told.
+    fn warning(&self, store: &Address) -> Option<String> {
+        self.fences_start_anew().then(|| {
+            format!(
+                "fences start anew in {store}: they were handed out up to {} before, and begin near {} here.\n\
+                 Whatever remembers the greatest fence it has seen would refuse new runs: reset it.",
+                grouped(self.version_there),
+                grouped(self.version_here)
+            )
+        })
+    }
+
+    fn fences_start_anew(&self) -> bool {
+        self.version_here > 0 && self.version_here < self.version_there
+    }
 }

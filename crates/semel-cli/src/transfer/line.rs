@@ -1,18 +1,101 @@
-//! One record as a line of JSON, lossless, with a sum that tells whether it was changed.
+//! The lines of an export: its first and its last, and one for each record, lossless, with a sum that tells whether it was
+//! changed.
 
 use std::time::Duration;
 
+use anyhow::bail;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use semel::clock::Timestamp;
-use semel::record::{Duplicates, MISMATCHED_FINGERPRINTS_MAX, Mismatches, Record, Version};
-use semel::{Fingerprint, Key, Lapse};
+use semel::record::{
+    Done, Duplicates, Held, MISMATCHED_FINGERPRINTS_MAX, Mismatches, PermitId, Record, Released, Running,
+    State, Step, Version,
+};
+use semel::{Fingerprint, Key, Lapse, Outcome, OutcomeKind};
+use semel_ops::record_json::read_hex;
 use serde::{Deserialize, Serialize};
 
-use super::state::{StateLine, moment};
+/// What the first line says, so that nothing else is taken for an export.
+const FORMAT: &str = "semel-export";
+/// The version of the lines that this release writes, and the newest that it reads.
+const VERSION: u32 = 1;
+
+/// The first line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Header {
+    format: String,
+    version: u32,
+    /// Where the records come from; for people.
+    from: String,
+    /// The store's now; for people.
+    exported_at: String,
+    /// Only ids behind this one are in it.
+    after: Option<String>,
+}
+
+/// The last line: without it, an export was cut.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct End {
+    end: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Counts {
+    records: u64,
+}
+
+impl Header {
+    pub(super) fn new(from: String, exported_at: String, after: Option<String>) -> Self {
+        Self { format: FORMAT.to_owned(), version: VERSION, from, exported_at, after }
+    }
+
+    /// The header, if it is one that this release can read.
+    pub(super) fn parse(line: &[u8]) -> anyhow::Result<Self> {
+        /// What every version has, whatever else it may have.
+        #[derive(Deserialize)]
+        struct Any {
+            format: String,
+            version: u32,
+        }
+        let Ok(Any { format, version }) = serde_json::from_slice(line) else {
+            bail!("the first line is no header of an export; was this made by `semel export`?");
+        };
+        if format != FORMAT {
+            bail!("the first line says that this is `{format}`, and no export of semel");
+        }
+        if version > VERSION {
+            bail!(
+                "this export has version {version}, and this release reads up to {VERSION}; nothing was changed: upgrade \
+                 semel, then import it"
+            );
+        }
+        match serde_json::from_slice(line) {
+            Ok(header) => Ok(header),
+            Err(error) => bail!("the first line is damaged: {error}"),
+        }
+    }
+}
+
+impl End {
+    pub(super) fn new(records: u64) -> Self {
+        Self { end: Counts { records } }
+    }
+
+    /// The end, if this line is one.
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
+        // A record's line begins with its id: most need no second look.
+        line.starts_with(b"{\"end\"").then(|| serde_json::from_slice(line).ok()).flatten()
+    }
+
+    pub(super) fn records(self) -> u64 {
+        self.end.records
+    }
+}
 
 /// A record. The order of its members is part of the format: the sum is over them in this order.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Line {
+struct Line {
     id: String,
     scope: Vec<String>,
     operation: String,
@@ -74,11 +157,6 @@ pub(super) fn read(text: &[u8]) -> Result<Record, String> {
         }
     }
     line.record()
-}
-
-/// The id that a line is about, if it is a whole one.
-pub(super) fn id_of(text: &[u8]) -> Result<String, String> {
-    read(text).map(|record| record.key.id().to_string())
 }
 
 fn sum(line: &Line) -> serde_json::Result<String> {
@@ -159,28 +237,215 @@ impl Line {
 }
 
 /// A span in whole microseconds, as every store keeps it.
-pub(super) fn micros(span: Duration) -> u64 {
+fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn fingerprint_text(fingerprint: Fingerprint) -> String {
-    use std::fmt::Write;
-    fingerprint.as_bytes().iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    fingerprint.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn fingerprint(text: &str) -> Result<Fingerprint, String> {
-    let refused = || "a fingerprint is not 64 hex digits".to_owned();
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return Err(refused());
-    }
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        let pair = std::str::from_utf8(pair).map_err(|_| refused())?;
-        *byte = u8::from_str_radix(pair, 16).map_err(|_| refused())?;
-    }
+    let bytes = read_hex(text).ok_or_else(|| "a fingerprint is not 64 hex digits".to_owned())?;
     Ok(Fingerprint::from_bytes(bytes))
+}
+
+/// A state and everything that belongs to it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum StateLine {
+    Running {
+        permit_id: String,
+        owner: String,
+        fence: u64,
+        granted_at_us: u64,
+        leased_at_us: u64,
+        lease_us: u64,
+        steps: Vec<StepLine>,
+    },
+    Done {
+        permit_id: String,
+        fence: u64,
+        settled_at_us: u64,
+        outcome: OutcomeLine,
+    },
+    Released {
+        settled_at_us: u64,
+        reason: String,
+        steps: Vec<StepLine>,
+    },
+    Held {
+        held_at_us: u64,
+        reason: String,
+        steps: Vec<StepLine>,
+    },
+}
+
+/// What a run produced.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OutcomeLine {
+    kind: String,
+    base64: String,
+    primary: Option<String>,
+    secondary: Option<String>,
+    /// JSON text, exactly as it was given.
+    details: Option<String>,
+}
+
+/// The value of a finished step.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepLine {
+    name: String,
+    base64: String,
+}
+
+impl StateLine {
+    fn of(state: &State) -> Self {
+        match state {
+            State::Running(running) => Self::Running {
+                permit_id: permit_text(running.permit_id),
+                owner: running.owner.to_string(),
+                fence: running.fence.get(),
+                granted_at_us: running.granted_at.as_micros(),
+                leased_at_us: running.leased_at.as_micros(),
+                lease_us: micros(running.lease),
+                steps: steps(&running.steps),
+            },
+            State::Done(done) => Self::Done {
+                permit_id: permit_text(done.permit_id),
+                fence: done.fence.get(),
+                settled_at_us: done.settled_at.as_micros(),
+                outcome: OutcomeLine::of(&done.outcome),
+            },
+            State::Released(released) => Self::Released {
+                settled_at_us: released.settled_at.as_micros(),
+                reason: released.reason.to_string(),
+                steps: steps(&released.steps),
+            },
+            State::Held(held) => Self::Held {
+                held_at_us: held.held_at.as_micros(),
+                reason: held.reason.to_string(),
+                steps: steps(&held.steps),
+            },
+        }
+    }
+
+    fn state(self) -> Result<State, String> {
+        Ok(match self {
+            Self::Running { permit_id, owner, fence, granted_at_us, leased_at_us, lease_us, steps } => {
+                State::Running(Running {
+                    permit_id: permit(&permit_id)?,
+                    owner: owner.into(),
+                    fence: Version::new(fence),
+                    granted_at: moment(granted_at_us)?,
+                    leased_at: moment(leased_at_us)?,
+                    lease: Duration::from_micros(lease_us),
+                    steps: read_steps(steps)?,
+                })
+            }
+            Self::Done { permit_id, fence, settled_at_us, outcome } => State::Done(Done {
+                permit_id: permit(&permit_id)?,
+                fence: Version::new(fence),
+                settled_at: moment(settled_at_us)?,
+                outcome: outcome.outcome()?,
+            }),
+            Self::Released { settled_at_us, reason, steps } => State::Released(Released {
+                settled_at: moment(settled_at_us)?,
+                reason: reason.into(),
+                steps: read_steps(steps)?,
+            }),
+            Self::Held { held_at_us, reason, steps } => State::Held(Held {
+                held_at: moment(held_at_us)?,
+                reason: reason.into(),
+                steps: read_steps(steps)?,
+            }),
+        })
+    }
+}
+
+impl OutcomeLine {
+    fn of(outcome: &Outcome) -> Self {
+        Self {
+            kind: outcome.kind().as_str().to_owned(),
+            base64: STANDARD.encode(outcome.bytes()),
+            primary: outcome.primary().map(str::to_owned),
+            secondary: outcome.secondary().map(str::to_owned),
+            details: outcome.details_json().map(str::to_owned),
+        }
+    }
+
+    fn outcome(self) -> Result<Outcome, String> {
+        let mut outcome = Outcome::new(OutcomeKind::from_word(&self.kind), bytes(&self.base64)?);
+        if let Some(primary) = self.primary {
+            outcome = outcome.primary_reference(primary);
+        }
+        if let Some(secondary) = self.secondary {
+            outcome = outcome.secondary_reference(secondary);
+        }
+        if let Some(details) = self.details {
+            outcome = outcome.details_text(&details);
+        }
+        Ok(outcome)
+    }
+}
+
+fn steps(steps: &[Step]) -> Vec<StepLine> {
+    let line = |step: &Step| StepLine { name: step.name.to_string(), base64: STANDARD.encode(&step.value) };
+    steps.iter().map(line).collect()
+}
+
+fn read_steps(steps: Vec<StepLine>) -> Result<Vec<Step>, String> {
+    let read = |step: StepLine| Ok(Step { name: step.name.into(), value: bytes(&step.base64)?.into() });
+    steps.into_iter().map(read).collect()
+}
+
+fn bytes(base64: &str) -> Result<Vec<u8>, String> {
+    STANDARD.decode(base64).map_err(|error| format!("bytes are no base64: {error}"))
+}
+
+fn permit_text(permit_id: PermitId) -> String {
+    format!("{:032x}", permit_id.get())
+}
+
+fn permit(text: &str) -> Result<PermitId, String> {
+    let number = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32);
+    number.map(PermitId::new).ok_or_else(|| "a permit id is not 32 hex digits".to_owned())
+}
+
+/// A moment that a store has stamped: 0 would be stamped anew.
+fn moment(micros: u64) -> Result<Timestamp, String> {
+    if micros == 0 {
+        return Err("a moment is 0, which no store has ever stamped".to_owned());
+    }
+    Ok(Timestamp::from_micros(micros))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_version_is_refused_whatever_else_it_says() {
+        let newer = br#"{"format":"semel-export","version":2,"surprise":[1]}"#;
+        let error = Header::parse(newer).expect_err("is newer").to_string();
+        assert!(error.contains("version 2") && error.contains("upgrade"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_export_is_refused() {
+        for line in [&b"{}"[..], b"hello", b"", br#"{"format":"else","version":1}"#] {
+            assert!(Header::parse(line).is_err());
+        }
+        let header = Header::new("memory:".to_owned(), String::new(), None);
+        assert!(Header::parse(&serde_json::to_vec(&header).expect("is JSON")).is_ok());
+    }
+
+    #[test]
+    fn an_end_is_told_from_a_record() {
+        let end = serde_json::to_vec(&End::new(7)).expect("is JSON");
+        assert_eq!(End::parse(&end).map(End::records), Some(7));
+        assert!(End::parse(br#"{"id":"00"}"#).is_none());
+    }
 }

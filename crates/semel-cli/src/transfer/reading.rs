@@ -5,15 +5,14 @@ use std::io::{BufRead, Read};
 use anyhow::{Context, Result, bail};
 use semel::record::Record;
 
-use super::frame::{End, Header};
-use super::line;
+use super::line::{self, End, Header};
 
 /// The longest line that is read: what is longer is no export.
 const LINE_BYTES_MAX: u64 = 512 << 20;
 
 /// Whether an export that was cut will do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Completeness {
+pub(super) enum Completeness {
     /// The last line must be there.
     Whole,
     /// What there is, is taken.

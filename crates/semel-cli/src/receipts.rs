@@ -1,0 +1,410 @@
+//! `semel receipts`: which events a pipeline has processed, put aside, or waits with; and what may be done about one of them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use anyhow::{Result, anyhow, bail};
+use clap::Subcommand;
+use console::Style;
+use semel::clock::Timestamp;
+use semel::record::{Record, State};
+use semel::{Outcome, OutcomeKind, RecordedOnce, Resolution, Resolved};
+use semel_ops::format::scope;
+use semel_ops::lookup::walk;
+use semel_ops::record_json::Content;
+use semel_ops::record_json::receipt::{ReceiptView, error};
+use semel_ops::store_url::Opened;
+use semel_stream::{EventRecord, EventState, Pipeline, ReceiptFilter, ReceiptsAfter, Statistics};
+use serde_json::json;
+
+use crate::args::{Scope, at_least_one, refused};
+use crate::keys::{self, Found, Shown};
+use crate::open_store;
+use crate::store_arg::StoreArg;
+use crate::terminal::bar::Bar;
+use crate::terminal::number::counted;
+use crate::terminal::out::{self, Consent};
+use crate::terminal::table::{Cell, Column, Table};
+use crate::terminal::{bytes, moment, style, text};
+
+/// The kind of a receipt that nobody's run stands behind.
+const BY_HAND: &str = "recorded";
+const CHANGED: &str = "it changed meanwhile, and nothing was done. Look again with `semel receipts show`";
+
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct ReceiptsArgs {
+    #[command(subcommand)]
+    command: Option<EventCommand>,
+    /// The pipeline
+    #[arg(required = true)]
+    pipeline: Option<String>,
+    /// Whose pipeline it is
+    #[arg(long, value_name = "A/B", value_parser = scope::parse)]
+    scope: Option<Scope>,
+    /// Only events that could not be processed and were put aside
+    #[arg(long)]
+    dead: bool,
+    /// Only events that wait for a person
+    #[arg(long)]
+    held: bool,
+    /// Only the event with this key
+    #[arg(long, value_name = "KEY")]
+    event: Option<String>,
+    /// How many events at most: the newest
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct EventArg {
+    /// The pipeline
+    pipeline: String,
+    /// The key of the event, as `semel receipts` shows it
+    event: String,
+    /// Whose pipeline it is
+    #[arg(long, value_name = "A/B", value_parser = scope::parse)]
+    scope: Option<Scope>,
+}
+
+#[derive(Debug, Subcommand)]
+enum EventCommand {
+    /// Show the whole life of one event in a pipeline
+    #[command(after_help = "Examples:\n  \
+        semel receipts show orders order-1042 --outcome     with what the command printed")]
+    Show {
+        #[command(flatten)]
+        event: EventArg,
+        /// Show what the command printed
+        #[arg(long)]
+        outcome: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Note an event as processed, without processing it; asks first
+    ///
+    /// For events that are to be passed over, and for held ones whose effect you know to have happened. It cannot be undone.
+    #[command(after_help = "Examples:\n  \
+        semel receipts record orders order-1042             whoever delivers it again is told: a duplicate")]
+    Record {
+        #[command(flatten)]
+        event: EventArg,
+        #[command(flatten)]
+        consent: Consent,
+    },
+    /// Have a held event processed at its next delivery; asks first
+    ///
+    /// For an event whose effect you know not to have happened. One that was put aside has a receipt, and is not processed
+    /// again: send it anew, under a key of its own.
+    #[command(after_help = "Examples:\n  \
+        semel receipts release orders order-1042            shows what it means, and asks")]
+    Release {
+        #[command(flatten)]
+        event: EventArg,
+        /// Why, for whoever looks at it next
+        #[arg(long, value_name = "TEXT", default_value = keys::REASON)]
+        reason: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
+}
+
+impl ReceiptsArgs {
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        match self.command {
+            None => self.list(store).await,
+            Some(EventCommand::Show { event, outcome, json }) => {
+                event.known(store).await.and_then(|(_, found)| keys::show(&found, Shown { outcome, json }))
+            }
+            Some(EventCommand::Record { event, consent }) => event.record(store, consent).await,
+            Some(EventCommand::Release { event, reason, consent }) => {
+                let (store, found) = event.known(store).await?;
+                keys::release(&*store, &found, &reason, consent).await
+            }
+        }
+    }
+
+    async fn list(self, store: &StoreArg) -> Result<()> {
+        let Some(name) = self.pipeline else { return Err(refused("which pipeline?").into()) };
+        let mut newest = Newest::of(at_least_one("--limit", self.limit)?.get());
+        let address = store.address()?;
+        let store = open_store::open_existing(&address).await?;
+        let pipeline = open_store::pipeline(&store, &name, self.scope)?;
+        let mut states = Vec::new();
+        states.extend(self.dead.then_some(EventState::DeadLetter));
+        states.extend(self.held.then_some(EventState::Held));
+        let filter = ReceiptFilter { states, event: self.event.map(Into::into) };
+        let (mut counts, mut after, mut seen) = (Statistics::default(), None, 0_u64);
+        let bar = Bar::of_ids("looking");
+        loop {
+            let page = ReceiptsAfter { after, limit: walk::PAGE_RECORDS_MAX };
+            let page = pipeline.receipts(&filter, page).await?;
+            for event in page.events {
+                seen = seen.saturating_add(1);
+                counts.count(&event);
+                newest.add(event);
+            }
+            after = page.next;
+            bar.walked(after, seen);
+            if after.is_none() {
+                break;
+            }
+        }
+        drop(bar);
+        let events = newest.sorted();
+        if self.json {
+            return events.iter().try_for_each(|event| out::json(&ReceiptView::of(event, Content::Base64)));
+        }
+        let now = walk::now(&*store).await?;
+        if seen == 0 {
+            let is_any = filter.states.is_empty() && filter.event.is_none();
+            let which = if is_any { "no events" } else { "no such events" };
+            return out::quiet(&format!("{name} has {which} in {address}."));
+        }
+        table(&events, now).print()?;
+        out::quiet(&footer(&counts, seen, events.len() as u64))
+    }
+}
+
+/// The newest of many, in bounded memory.
+struct Newest {
+    limit: usize,
+    heap: BinaryHeap<Reverse<Dated>>,
+}
+
+/// In the order of time.
+struct Dated(EventRecord);
+
+impl Newest {
+    fn of(limit: usize) -> Self {
+        Self { limit, heap: BinaryHeap::new() }
+    }
+
+    fn add(&mut self, event: EventRecord) {
+        self.heap.push(Reverse(Dated(event)));
+        if self.heap.len() > self.limit {
+            self.heap.pop();
+        }
+    }
+
+    /// The newest first.
+    fn sorted(self) -> Vec<EventRecord> {
+        self.heap.into_sorted_vec().into_iter().map(|Reverse(Dated(event))| event).collect()
+    }
+}
+
+impl Dated {
+    fn key(&self) -> (Timestamp, &str) {
+        (self.0.since, &self.0.event)
+    }
+}
+
+impl PartialEq for Dated {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Dated {}
+
+impl PartialOrd for Dated {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Dated {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+fn table(events: &[EventRecord], now: Timestamp) -> Table {
+    let mut table = Table::new(vec![
+        Column::elastic("event", 12),
+        Column::whole("state"),
+        Column::number("attempts"),
+        Column::number("duplicates"),
+        Column::number("since"),
+        Column::elastic("what it said", 12),
+    ]);
+    for event in events {
+        table.row(vec![
+            Cell::styled(&event.event, style::strong()),
+            Cell::styled(event.state.as_str(), colour(event.state)),
+            Cell::new(&event.attempts.to_string()),
+            Cell::new(&event.duplicates.to_string()),
+            Cell::new(&moment::relative(event.since, now)),
+            Cell::new(&said(event)),
+        ]);
+    }
+    table
+}
+
+fn colour(state: EventState) -> Style {
+    match state {
+        EventState::Processed | EventState::Released => style::quiet(),
+        EventState::DeadLetter => style::wrong(),
+        EventState::Running => style::fine(),
+        EventState::Held => style::waiting(),
+    }
+}
+
+/// What the command printed, why it failed, or who works on it: enough to know it again.
+fn said(event: &EventRecord) -> String {
+    match (&event.outcome, &event.who_or_why) {
+        (Some(outcome), _) if event.state == EventState::DeadLetter => {
+            error(outcome).unwrap_or_else(|| "nobody knows why".to_owned())
+        }
+        (Some(outcome), _) => match std::str::from_utf8(outcome.bytes()) {
+            Ok(text) => text.lines().next().unwrap_or_default().trim().to_owned(),
+            Err(_) => bytes::size(outcome.bytes().len() as u64),
+        },
+        (None, Some(why)) => why.to_string(),
+        (None, None) => String::new(),
+    }
+}
+
+fn footer(counts: &Statistics, seen: u64, shown: u64) -> String {
+    let mut parts = vec![format!("{} processed", counts.receipts)];
+    let mut part = |count: u64, what: &str| {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    };
+    part(counts.dead_letters, "put aside");
+    part(counts.running, "running");
+    part(counts.released, "released, to be tried again");
+    part(counts.held, "held: they wait for a person");
+    let more = if shown < seen {
+        format!("; the newest {shown} are shown: --limit N for more")
+    } else {
+        String::new()
+    };
+    format!("{}: {}{more}.", counted(seen, "event"), parts.join(", "))
+}
+
+/// An event's pipeline, on a store that is there.
+struct Place {
+    store: Opened,
+    pipeline: Pipeline,
+    record: Option<Record>,
+    now: Timestamp,
+}
+
+impl EventArg {
+    async fn find(&self, store: &StoreArg) -> Result<Place> {
+        let store = open_store::open_existing(&store.address()?).await?;
+        let pipeline = open_store::pipeline(&store, &self.pipeline, self.scope.clone())?;
+        let record = pipeline.semel().get(&pipeline.receipt_key(&self.event)?).await?;
+        let now = walk::now(&*store).await?;
+        Ok(Place { store, pipeline, record, now })
+    }
+
+    /// The record of the event, which must be there.
+    async fn known(&self, store: &StoreArg) -> Result<(Opened, Found)> {
+        let Place { store, record, now, .. } = self.find(store).await?;
+        let record = record.ok_or_else(|| {
+            anyhow!(
+                "{} has no record of {}: nobody has processed it, or its retention is over. Keys must be exact (one \
+                 that was text in JSON has its quotes: '\"order-7\"'); `semel receipts {0}` shows what there is",
+                text::shown(&self.pipeline),
+                text::shown(&self.event),
+            )
+        })?;
+        Ok((store, Found { record, now }))
+    }
+
+    /// Notes an event as processed.
+    async fn record(&self, store: &StoreArg, consent: Consent) -> Result<()> {
+        let Place { store: _store, pipeline, record, now } = self.find(store).await?;
+        let name = format!("event {} of {}", text::shown(&self.event), text::shown(&self.pipeline));
+        let standing = record
+            .as_ref()
+            .map_or_else(|| "Nobody has processed it.".to_owned(), |record| standing(record, now));
+        let state = record.map(|record| record.state);
+        if let Some(State::Done(_)) = state {
+            return out::line(&format!("{name} has a receipt already, and nothing was changed. {standing}"));
+        }
+        let what = format!(
+            "{name}: {standing}\nIt becomes processed for good, without being processed now: whoever delivers it again is told that it \
+             is a\nduplicate, and its offset moves on. That cannot be undone."
+        );
+        consent.ask(&what, "Note it as processed?")?;
+        let outcome = Outcome::new(OutcomeKind::from_word(BY_HAND), *b"")
+            .details(&json!({ "by": "semel receipts record" }));
+        if let Some(State::Held(_)) = state {
+            let key = pipeline.receipt_key(&self.event)?;
+            if pipeline.semel().resolve(&key, Resolution::Done(outcome)).await? == Resolved::NotHeld {
+                bail!(CHANGED);
+            }
+        } else {
+            recorded(pipeline.record([(&self.event, outcome)]).await?)?;
+        }
+        out::line(&format!("Noted: {name} counts as processed."))
+    }
+}
+
+fn recorded(answers: Vec<RecordedOnce>) -> Result<()> {
+    match answers.into_iter().next() {
+        Some(RecordedOnce::Recorded(_) | RecordedOnce::Replay(_)) => Ok(()),
+        Some(RecordedOnce::Busy(busy)) => bail!(
+            "nothing was changed: {} is processing it. Wait for that one, or stop it and `semel receipts release` the event",
+            text::shown(busy.owner())
+        ),
+        Some(RecordedOnce::Held(_) | RecordedOnce::Mismatch(_)) | None => {
+            bail!(CHANGED)
+        }
+    }
+}
+
+fn standing(record: &Record, now: Timestamp) -> String {
+    let event = EventRecord::read(record);
+    let since = moment::relative(event.since, now);
+    let why = event.who_or_why.map_or_else(String::new, |why| format!(": {}", text::shown(&why)));
+    format!("It is {} since {since}, attempt {}{why}.", event.state.as_str(), event.attempts)
+}
+
+#[cfg(test)]
+mod tests {
+    use semel::Outcome;
+
+    use super::*;
+
+    fn event(name: &str, micros: u64) -> EventRecord {
+        EventRecord {
+            event: name.into(),
+            state: EventState::Processed,
+            since: Timestamp::from_micros(micros),
+            attempts: 1,
+            duplicates: 0,
+            outcome: Some(Outcome::success(*b"paid\nmore")),
+            who_or_why: None,
+        }
+    }
+
+    #[test]
+    fn the_newest_are_kept_and_the_newest_of_them_comes_first() {
+        let mut newest = Newest::of(3);
+        for (at, name) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
+            newest.add(event(name, [30, 50, 10, 40, 20][at]));
+        }
+        let names: Vec<_> = newest.sorted().into_iter().map(|event| event.event).collect();
+        assert_eq!(names, ["b".into(), "d".into(), "a".into()] as [Box<str>; 3]);
+    }
+
+    #[test]
+    fn an_event_says_its_first_line_and_a_dead_letter_its_error() {
+        let mut event = event("a", 1);
+        assert_eq!(said(&event), "paid");
+        event.state = EventState::DeadLetter;
+        event.outcome = Some(semel_stream::dead_letter(3, "too large"));
+        assert_eq!(said(&event), "too large");
+        let view = ReceiptView::of(&event, Content::Base64);
+        assert_eq!((view.error.as_deref(), &*view.state), (Some("too large"), "dead_letter"));
+    }
+}

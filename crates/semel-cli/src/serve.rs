@@ -1,0 +1,146 @@
+//! `semel serve`: keys for workers in every language, and pages for people.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use http::Uri;
+use semel_config::{Errors, Source};
+use semel_listen::ServerTls;
+use semel_server::config::{ServerMeaning, ServerOverrides, server};
+use semel_server::serve::Server;
+
+use crate::args::refused;
+use crate::service::{Service, cannot_be, listen_address};
+use crate::store_arg::StoreArg;
+use crate::telemetry::Telemetry;
+use crate::terminal::number::counted;
+use crate::terminal::out;
+
+/// Tokens, as a file with them has them, for whoever names none.
+const TOKENS_VARIABLE: &str = "SEMEL_TOKENS";
+/// Where every program with OpenTelemetry looks for a collector.
+const OTLP_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// Where callers come; 127.0.0.1:4747 unless said
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
+    listen: Option<SocketAddr>,
+    /// A file with everything that there is to say, in its table [server]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A file with the digests of tokens, as `semel token new` prints them
+    ///
+    /// Without one, `SEMEL_TOKENS` may hold the text of such a file. Without either, everybody who reaches the server may do
+    /// everything, so it listens on loopback only. SIGHUP reads the file again.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// A file that every action of an operator is appended to, before it is done; standard error unless said
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+    /// A certificate for TLS, with its chain, as a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The certificate's private key, as a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// A collector for traces, over OTLP/HTTP: `http://127.0.0.1:4318`
+    ///
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` names one for whoever names none here or in the file.
+    #[arg(long, value_name = "URL", value_parser = ServerOverrides::collector)]
+    otlp: Option<Uri>,
+    /// Print what all of it means, and end: with code 1 if something is wrong, which is named by its line
+    #[arg(long)]
+    check: bool,
+}
+
+/// A file, and what the command line says before it. Read anew at every reload.
+struct Plan {
+    file: Option<PathBuf>,
+    overrides: ServerOverrides,
+}
+
+impl Plan {
+    /// What the file means now, with what the command line says; or all that is wrong with it, a line each.
+    fn meaning(&self) -> Result<ServerMeaning> {
+        self.source().and_then(|source| server(&source, &self.overrides)).map_err(|errors| cannot_be(&errors))
+    }
+
+    fn source(&self) -> Result<Source, Errors> {
+        match &self.file {
+            Some(path) => Source::read(path),
+            None => Ok(Source::none("semel serve")),
+        }
+    }
+}
+
+impl ServeArgs {
+    /// Runs until it is told to stop.
+    pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
+        let check = self.check;
+        let plan = self.plan(store)?;
+        let meaning = plan.meaning()?;
+        for warning in &meaning.warnings {
+            eprintln!("semel serve: {warning}");
+        }
+        if check {
+            return out::print(&meaning.effective());
+        }
+        let ServerMeaning { mut settings, otlp, .. } = meaning;
+        let telemetry = Telemetry::start("semel serve", otlp.as_ref())?;
+        settings.join_trace = telemetry.join_trace();
+        let service = Service::new("semel serve", "ask again with the same permit")?;
+        service.say_if_files_are_few(settings.bounds.connections_max, 0);
+        let store = settings.store.clone();
+        let scheme = if settings.tls.is_some() { "https" } else { "http" };
+        let tokens = settings.tokens.clone();
+        let server = Server::start(settings).await?;
+        let who = if tokens.is_empty() {
+            "no tokens: loopback only, everybody on this machine may do everything".to_owned()
+        } else {
+            counted(tokens.len() as u64, "token")
+        };
+        let (listening, survives) = (server.listening(), server.survives());
+        eprintln!(
+            "semel serve: listening on {scheme}://{listening}; records in {store} survive {survives}; {who}"
+        );
+        let reload = |server: &Server| {
+            let tokens = plan.meaning()?.settings.tokens;
+            server.reload(&tokens)?;
+            Ok(format!(", {}", counted(tokens.len() as u64, "token")))
+        };
+        let drain = async |server: Server| {
+            let drained = server.drain().await;
+            (drained.finished, drained.cut_off)
+        };
+        service.run(server, reload, drain).await;
+        telemetry.end().await;
+        Ok(())
+    }
+
+    fn plan(self, store: &StoreArg) -> Result<Plan, clap::Error> {
+        let tls = self.tls_certificate.zip(self.tls_key);
+        let overrides = ServerOverrides {
+            listen: self.listen,
+            store: store.overrides()?,
+            tokens: self.tokens,
+            tokens_variable: set(TOKENS_VARIABLE),
+            audit: self.audit,
+            tls: tls.map(|(certificate, key)| ServerTls { certificate, key }),
+            otlp: self.otlp,
+            otlp_variable: otlp_variable()?,
+        };
+        Ok(Plan { file: self.config, overrides })
+    }
+}
+
+fn otlp_variable() -> Result<Option<Uri>, clap::Error> {
+    let uri = set(OTLP_VARIABLE).map(|text| ServerOverrides::collector(&text)).transpose();
+    uri.map_err(|error| refused(&format!("{OTLP_VARIABLE}: {error}")))
+}
+
+/// What a variable of the environment holds, if it holds anything.
+fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.trim().is_empty())
+}
