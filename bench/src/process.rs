@@ -20,17 +20,7 @@ use crate::callers::runtime;
 use crate::report::{Page, Sample, workspace};
 use crate::timing::Stopwatch;
 
-/// Runs a program until its own input ends, then asks it to stop, and kills it if it does not within five seconds.
-const WATCHDOG: &str = r#"
-"$@" </dev/null &
-pid=$!
-while read -r _; do :; done
-kill -s TERM "$pid" 2>/dev/null
-tries=0
-while kill -0 "$pid" 2>/dev/null && [ "$tries" -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
-kill -s KILL "$pid" 2>/dev/null
-wait "$pid"
-"#;
+const WATCHDOG: &str = include_str!("watchdog.sh");
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// This program, to be started once more.

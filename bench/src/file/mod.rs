@@ -1,29 +1,27 @@
 //! The measurement of the durable store, beside general embedded databases.
 //!
 //! - [`stores`](Store): the contestants. [`life`](Task): steps in the life of a store, each in a process of its own.
-//! - [`raw_sync`]: what the disk does without any store.
 
 mod life;
-mod raw_sync;
 mod stores;
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::args::{FileArgs, Part, word};
-use crate::callers::{
-    CYCLES, THREADS, at_least_best_peer, columns, groups, panel, runtime, until_quiet, window,
-};
+use crate::callers::{CYCLES, THREADS, at_least_best_peer, columns, groups, panel, runtime, until_quiet};
 use crate::folder::TempFolder;
 use crate::report::{
     Bar, Case, ChartBar, Column, HUNDREDTHS, MIB, Metric, Page, Panel, Row, Rows, Sample, TENTHS,
     THOUSANDTHS, WHOLE, count, drive, filesystem, float, grouped,
 };
-use crate::timing::OtherProcesses;
+use crate::timing::{OtherProcesses, Stopwatch};
 use life::{CLEAN_STOP, KILLED};
 pub(crate) use life::{Task, run_task};
-use raw_sync::RawSync;
 pub(crate) use stores::Store;
 
 /// How many callers work at the same time.
@@ -36,6 +34,8 @@ const OPENING: &str = "opening";
 const EXPIRY: &str = "removing";
 const GROWTH: &str = "growth";
 const DISK: &str = "disk";
+const BLOCK: [u8; 4_096] = [0x5e; 4_096];
+const IN_PLACE_BYTES: u64 = 64 << 20;
 
 /// Measures every part that was asked for, and publishes the page.
 pub(crate) fn run(args: &FileArgs) -> Result<()> {
@@ -76,27 +76,25 @@ pub(crate) fn run(args: &FileArgs) -> Result<()> {
 /// Loads all contestants, then measures them and the raw disk in all rounds.
 fn measure_throughput(args: &FileArgs, folder: &TempFolder, page: &mut Page) -> Result<()> {
     let (runtime, mut entries) = (runtime(THREADS)?, Vec::new());
-    let loading = Store::ALL.map(|store| Case::new("loading", store.name())).into();
-    drive(1, &[loading], &mut page.rows, &mut |case, _| {
-        let store = Store::ALL.into_iter().find(|store| store.name() == case.contestant);
-        let store = store.context("every case has a store")?;
-        entries.push(store.load(&folder.fresh(&word(&store))?, args.keys, &runtime)?);
-        Ok(())
+    let loading = Store::ALL.map(|store| (Case::new("loading", store.name()), store)).into();
+    drive(1, &[loading], &mut page.rows, &mut |_, store| {
+        entries.push(store.load(&folder.fresh(&word(store))?, args.keys, &runtime)?);
+        Ok(Vec::new())
     })?;
     let mut raw_sync = RawSync::new(&folder.fresh("raw-sync")?)?;
     until_quiet();
     let others = OtherProcesses::watch();
     let span = Duration::from_millis(args.window_ms);
     // The raw disk right before the windows of one lone caller, which are compared with it.
-    let groups = [vec![vec![IN_PLACE]], groups(&entries, &[CYCLES], &CALLERS)].concat();
-    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, rows| {
-        if case == IN_PLACE {
-            rows.add(IN_PLACE, Sample::from([(Metric::PerSecond, raw_sync.in_place(span)?)]));
-            rows.add(GROWING, Sample::from([(Metric::PerSecond, raw_sync.growing(span)?)]));
-        } else {
-            rows.add(case, window(&entries, case, &runtime, span)?);
-        }
-        Ok(())
+    let cycles = groups(&entries, &[CYCLES], &CALLERS).into_iter();
+    let cycles = cycles.map(|group| group.into_iter().map(|(case, entry)| (case, Some(entry))).collect());
+    let groups: Vec<Vec<_>> = [vec![(IN_PLACE, None)]].into_iter().chain(cycles).collect();
+    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, entry| {
+        let Some(entry) = entry else {
+            let syncs = [(IN_PLACE, raw_sync.in_place(span)?), (GROWING, raw_sync.growing(span)?)];
+            return Ok(syncs.map(|(case, rate)| (case, Sample::from([(Metric::PerSecond, rate)]))).into());
+        };
+        Ok(vec![(case, entry.window(case, &runtime, span)?)])
     })?;
     page.fact(
         "kernel and other processes",
@@ -104,6 +102,51 @@ fn measure_throughput(args: &FileArgs, folder: &TempFolder, page: &mut Page) -> 
     );
     drop(entries);
     folder.clear()
+}
+
+/// What the disk does without any store: 4 KiB at the next position, and a sync.
+///
+/// Two files: one whose blocks are all allocated, and one that grows.
+struct RawSync {
+    in_place: File,
+    growing: File,
+    in_place_at: u64,
+    growing_at: u64,
+}
+
+impl RawSync {
+    fn new(folder: &Path) -> Result<Self> {
+        let open =
+            |name: &str| File::options().create(true).truncate(true).write(true).open(folder.join(name));
+        let (in_place, growing) = (open("in_place")?, open("growing")?);
+        for at in (0..IN_PLACE_BYTES).step_by(BLOCK.len()) {
+            in_place.write_all_at(&[0; BLOCK.len()], at)?;
+        }
+        in_place.sync_all()?;
+        Ok(Self { in_place, growing, in_place_at: 0, growing_at: 0 })
+    }
+
+    /// Syncs per second of the file whose blocks are allocated.
+    fn in_place(&mut self, span: Duration) -> Result<f64> {
+        syncs(&self.in_place, &mut self.in_place_at, IN_PLACE_BYTES, span)
+    }
+
+    /// Syncs per second of the file that grows.
+    fn growing(&mut self, span: Duration) -> Result<f64> {
+        syncs(&self.growing, &mut self.growing_at, u64::MAX, span)
+    }
+}
+
+fn syncs(file: &File, at: &mut u64, end: u64, span: Duration) -> Result<f64> {
+    let watch = Stopwatch::start();
+    let mut count = 0_u32;
+    while watch.elapsed() < span {
+        file.write_all_at(&BLOCK, *at)?;
+        file.sync_data()?;
+        *at = (*at + BLOCK.len() as u64) % end;
+        count += 1;
+    }
+    Ok(f64::from(count) / watch.elapsed().as_secs_f64())
 }
 
 fn describe_throughput(page: &mut Page) {

@@ -149,27 +149,23 @@ struct Backends<'a> {
 }
 
 fn measure(args: &HttpArgs, backends: &Backends<'_>, rows: &mut Rows) -> Result<()> {
-    let wanted = |part: HttpPart| {
+    let wanted = |part: HttpPart| -> Vec<(Case, Line)> {
         let is_wanted = |line: &Line| {
             let name = format!("{}, {}", line.case.contestant, line.keys.words());
             args.line.as_ref().is_none_or(|text| name.contains(text)) || line.case == base(part)
         };
-        lines(part).into_iter().filter(is_wanted).collect::<Vec<_>>()
+        lines(part).into_iter().filter(is_wanted).map(|line| (line.case, line)).collect()
     };
-    let lines: Vec<Vec<Line>> = args.parts().map(wanted).collect();
-    let groups: Vec<Vec<Case>> =
-        lines.iter().map(|lines| lines.iter().map(|line| line.case).collect()).collect();
+    let groups: Vec<_> = args.parts().map(wanted).collect();
     let (mut first, span) = (0, Duration::from_millis(args.window_ms));
-    drive(args.run.rounds, &groups, rows, &mut |case, rows| {
-        let line = lines.iter().flatten().find(|line| line.case == case).context("every case has a line")?;
+    drive(args.run.rounds, &groups, rows, &mut |case, line| {
         let servers = line.start(backends)?;
         let plan = Plan { port: servers.front.port, pid: servers.front.pid(), span };
         let window = window(plan, case.load, line.keys, first)?;
         let ran = runs(servers.handler.as_ref().unwrap_or(&servers.front).port)?;
         ensure!(ran == window.runs, "the handler ran {ran} times, and clients saw {} runs", window.runs);
         first = window.next;
-        rows.add(case, window.sample);
-        Ok(())
+        Ok(vec![(case, window.sample)])
     })
 }
 

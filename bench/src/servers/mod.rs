@@ -58,9 +58,8 @@ fn measure(entries: &[Entry], args: &ServerArgs, runtime: &Runtime, page: &mut P
     page.fact_other_processes();
     let span = Duration::from_millis(args.window_ms);
     let groups = groups(entries, &[CYCLES, REPLAYS], &CALLERS);
-    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, rows| {
-        rows.add(case, callers::window(entries, case, runtime, span)?);
-        Ok(())
+    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, entry| {
+        Ok(vec![(case, entry.window(case, runtime, span)?)])
     })
 }
 
