@@ -80,7 +80,6 @@ pub(crate) struct RunArgs {
     pub(crate) rounds: u64,
     /// Folder for the table, the chart and the JSON; by default bench/results of this workspace
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) results: Option<PathBuf>,
 }
 
@@ -118,7 +117,6 @@ pub(crate) struct FileArgs {
     pub(crate) only: Vec<Part>,
     /// Folder for the stores, which are removed at the end, on the disk to measure; by default bench/target
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
 }
 
@@ -178,11 +176,9 @@ pub(crate) struct HttpArgs {
     pub(crate) line: Option<String>,
     /// The program whose proxy is measured; by default that of a release build of the main workspace
     #[arg(long, value_name = "PROGRAM")]
-    #[serde(skip)]
     pub(crate) semel: Option<PathBuf>,
     /// Folder for stores and configurations, which are removed at the end, on a disk; by default bench/target
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
 }
 
@@ -218,7 +214,6 @@ pub(crate) struct StreamArgs {
     pub(crate) window_ms: u64,
     /// Folder for the file store, which is removed at the end, on a disk; by default bench/target
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
 }
 
@@ -233,11 +228,9 @@ pub(crate) struct ClaimsArgs {
     pub(crate) window_ms: u64,
     /// The program whose server is measured; by default that of a release build of the main workspace
     #[arg(long, value_name = "PROGRAM")]
-    #[serde(skip)]
     pub(crate) semel: Option<PathBuf>,
     /// Folder for stores, which are removed at the end, on a disk; by default bench/target
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
 }
 

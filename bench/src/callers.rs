@@ -17,11 +17,8 @@ use crate::inputs::{BODY_BYTES, NAMES_MAX, scattered};
 use crate::report::{Bar, Case, ChartBar, Column, MS, Metric, Panel, Rows, Sample, WHOLE, count, float};
 use crate::timing::{Stopwatch, processor_time};
 
-/// Claim and complete of new keys.
 pub(crate) const CYCLES: &str = "cycles";
-/// Claims of keys that are done.
 pub(crate) const REPLAYS: &str = "replays";
-/// Threads that callers run on.
 pub(crate) const THREADS: usize = 2;
 /// One new key in so many is followed by a duplicate of an older key.
 const DUPLICATE_EVERY: u64 = 10;
@@ -35,7 +32,6 @@ pub(crate) fn runtime(threads: usize) -> Result<Runtime> {
     builder.worker_threads(threads).enable_all().build().context("the runtime cannot start")
 }
 
-/// What callers do, how many of them, and for how long.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     /// [`CYCLES`] or [`REPLAYS`].
@@ -44,7 +40,6 @@ pub(crate) struct Plan {
     pub(crate) span: Duration,
 }
 
-/// How many answers of each kind callers got.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
     /// Permits to run a new key; all of these were completed.
@@ -62,7 +57,6 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A contestant with the keys below `keys` done.
     pub(crate) fn new(name: &'static str, contestant: impl Contestant, keys: u64) -> Self {
         let (next, replays) = (AtomicU64::new(keys), AtomicU64::default());
         let shared = Arc::new(Shared { contestant, keys, next, replays, phase: AtomicU8::new(OVER) });
@@ -73,7 +67,6 @@ impl Entry {
         Self { setting, ..self }
     }
 
-    /// One window of one case.
     pub(crate) fn window(&self, case: Case, runtime: &Runtime, span: Duration) -> Result<Sample> {
         self.loaded.window(runtime, Plan { work: case.work, callers: case.load, span })
     }
@@ -148,7 +141,6 @@ fn title(what: &str, case: Case) -> String {
 
 /// What can be done with a contestant, whichever it is.
 pub(crate) trait LoadedContestant {
-    /// Lets callers work for a while.
     fn window(&self, runtime: &Runtime, plan: Plan) -> Result<Sample>;
 
     /// What callers were answered, in all windows.
@@ -163,7 +155,6 @@ struct Loaded<C> {
     answers: Mutex<Answers>,
 }
 
-/// What all callers share.
 struct Shared<C> {
     contestant: C,
     /// Keys below this are done.
@@ -278,7 +269,6 @@ impl<C: Contestant> Caller<C> {
 /// all at once and complete all at once, and a short window would count one kind only. Duplicates among cycles are left out.
 #[derive(Default)]
 struct Tally {
-    /// One for each claim in the measured time.
     claims_us: Vec<u32>,
     completes_counted: usize,
     /// Of all claims, also those before and after the measured time.

@@ -22,7 +22,6 @@ use crate::report::{
 use crate::servers::redis_version;
 use crate::timing::Cpu;
 
-/// How many cycles a batch has.
 const BATCH: u64 = 100;
 const CONNECTIONS: u64 = 64;
 const ECHO_PATH: &str = "/echo";
@@ -42,16 +41,13 @@ const REDIS_KEYS: &str = "2000000000";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contestant {
     Echo,
-    /// Claim and complete, a request each.
     Single(SemelStore),
-    /// A hundred of them in a request.
     Batched(SemelStore),
     /// `SET NX` on a Redis that keeps nothing on a disk.
     Redis,
 }
 
 impl Contestant {
-    /// In the order of the table.
     const ALL: [Self; 6] = [
         Self::Echo,
         Self::Single(SemelStore::Memory),
@@ -85,7 +81,6 @@ impl Contestant {
     }
 }
 
-/// Measures everything, and publishes the page.
 pub(crate) fn run(args: &ClaimsArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
     let mut page = Page::new("server", include_str!("pages/server.md"), args)?;
@@ -114,7 +109,6 @@ pub(crate) fn run(args: &ClaimsArgs) -> Result<()> {
     page.publish(args.run.results.as_deref())
 }
 
-/// What a worker claims.
 fn claim(number: u64) -> String {
     format!(r#"{{"scope":["acme"],"operation":"charge","name":"order-{number:012}","owner":"worker-7"}}"#)
 }
@@ -140,7 +134,6 @@ fn width(contestant: Contestant) -> u64 {
     if matches!(contestant, Contestant::Batched(_)) { BATCH } else { 1 }
 }
 
-/// The first request of a cycle.
 fn first(contestant: Contestant, number: u64) -> Vec<u8> {
     match contestant {
         Contestant::Echo | Contestant::Redis => post_request(ECHO_PATH, &claim(number)),
@@ -172,14 +165,12 @@ fn second(contestant: Contestant, number: u64, answer: &[u8]) -> Result<Option<V
     }))
 }
 
-/// Whether everything was done.
 fn last(contestant: Contestant, answer: &[u8]) -> Result<()> {
     let wanted = usize::try_from(width(contestant))?;
     ensure!(count(answer, DONE) == wanted, "{wanted} were completed, and the answer is {}", lossy(answer));
     Ok(())
 }
 
-/// Every permit in an answer, in order.
 fn permits(answer: &[u8]) -> Result<Vec<&str>> {
     let mut found = Vec::new();
     let mut rest = answer;
@@ -212,7 +203,6 @@ fn window(contestant: Contestant, plan: Plan) -> Result<Sample> {
 
 struct Worker {
     contestant: Contestant,
-    /// The next key, of all connections.
     next: Rc<Cell<u64>>,
 }
 
@@ -229,7 +219,6 @@ impl Client for Worker {
     }
 }
 
-/// What a claim is, as the echo knows it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Claim {
     scope: Vec<String>,
@@ -243,7 +232,6 @@ fn echo() -> Router {
     Router::new().route(ECHO_PATH, post(async |Json(claim): Json<Claim>| Json(claim)))
 }
 
-/// Serves the echo, in a process of its own.
 pub(crate) fn run_echo(port: u16) -> Result<()> {
     serve(port, || Ok(echo()))
 }

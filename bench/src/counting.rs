@@ -12,7 +12,6 @@ static ALLOCATED_BYTES: AtomicI64 = AtomicI64::new(0);
 /// The system's allocator, and a counter beside it. While it does not count, it costs one read of a flag.
 pub(crate) struct Counting;
 
-/// Counts from now on.
 pub(crate) fn start() {
     COUNTS.store(true, Ordering::Relaxed);
 }

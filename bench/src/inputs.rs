@@ -4,13 +4,11 @@
 pub(crate) const SCOPE: &str = "acme";
 /// The kind of work of every key.
 pub(crate) const OPERATION: &str = "charge";
-/// How many bytes the body of each response has.
 pub(crate) const BODY_BYTES: usize = 150;
 /// How many bytes of text a key has: tenant, kind of work, name.
 pub(crate) const KEY_BYTES: usize = SCOPE.len() + OPERATION.len() + NAME_BYTES;
 
 const NAME_BYTES: usize = 13;
-/// How many different names there are.
 pub(crate) const NAMES_MAX: u64 = 10_000_000;
 
 /// The name of one key, `order-0000042`, as a request would bring it: made without an allocation, so that

@@ -25,7 +25,6 @@ const STORE: &str = "store alone";
 const MAP: &str = "DashMap, as usually written";
 const LEAN: &str = "DashMap, lean";
 const CONTESTANTS: [&str; 4] = [ENGINE, STORE, MAP, LEAN];
-/// How many threads work at the same time.
 const THREADS: [u64; 2] = [1, 2];
 const FOOTPRINT: &str = "footprint";
 const NEW_CLAIM: &str = "new claim";
@@ -41,7 +40,6 @@ const IN_A_ROW: u64 = 250;
 const KILO: Shown = Shown { factor: 1e-3, decimals: 0 };
 const NANOS: Shown = Shown { factor: 1e3, decimals: 0 };
 
-/// Measures everything, and publishes the page.
 pub(crate) fn run(args: &MemoryArgs) -> Result<()> {
     let mut page = Page::new("memory", include_str!("pages/memory.md"), args)?;
     let cases = |threads| CONTESTANTS.map(|name| (Case::new(CYCLES, name).load(threads), ())).into();

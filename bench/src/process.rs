@@ -23,7 +23,6 @@ use crate::timing::Stopwatch;
 const WATCHDOG: &str = include_str!("watchdog.sh");
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// This program, to be started once more.
 pub(crate) fn this_program() -> Result<Command> {
     Ok(Command::new(std::env::current_exe().context("cannot find this program again")?))
 }
@@ -41,7 +40,6 @@ pub(crate) fn print_samples(samples: &[Sample]) -> Result<()> {
     Ok(())
 }
 
-/// A server on a port of 127.0.0.1.
 pub(crate) struct Server {
     pub(crate) port: u16,
     child: Child,
@@ -102,7 +100,6 @@ pub(crate) fn serve(port: u16, router: impl FnOnce() -> Result<Router>) -> Resul
 /// The program `semel` of the main workspace.
 pub(crate) struct SemelProgram(PathBuf);
 
-/// Where a server of semel keeps its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SemelStore {
     Memory,

@@ -25,9 +25,7 @@ use crate::report::{
 use crate::servers::{postgres_version, redis_version};
 use crate::timing::{Stopwatch, processor_time};
 
-/// The name of the pipeline.
 const PIPELINE: &str = "invoices";
-/// How many events go through at a time.
 const BATCHES: [u64; 3] = [1, 100, 1_000];
 const NEW: &str = "new events";
 const DUPLICATES: &str = "duplicates";
@@ -35,7 +33,6 @@ const DUPLICATES: &str = "duplicates";
 /// Milliseconds, of microseconds: batches in memory take less than one.
 const MS: Shown = Shown { factor: 1e-3, decimals: 3 };
 
-/// Where receipts and offsets are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Backend {
     Memory,
@@ -57,7 +54,6 @@ impl Backend {
     }
 }
 
-/// Measures everything, and publishes the page.
 pub(crate) fn run(args: &StreamArgs) -> Result<()> {
     let servers = Servers::start(args.folder.as_deref())?;
     let mut page = Page::new("stream", include_str!("pages/stream.md"), args)?;
@@ -146,7 +142,6 @@ impl Servers {
     }
 }
 
-/// One store, open and loaded.
 struct Entry {
     backend: Backend,
     reader: StreamReader,
@@ -197,12 +192,10 @@ fn in_a_task<T: Send + 'static>(
     runtime.block_on(runtime.spawn(work))?
 }
 
-/// The one stream.
 const STREAM: &str = "orders/0";
 /// A window is over after so many events, however much time is left: the memory store is bounded.
 const EVENTS_MAX: u64 = 500_000;
 
-/// Which events a batch has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Never seen before: the handler runs, and the offset moves.
@@ -211,7 +204,6 @@ enum Kind {
     Duplicates,
 }
 
-/// How large batches are, and for how long.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     batch: u64,
@@ -245,7 +237,6 @@ impl StreamReader {
         Ok(Self { pipeline, reader, next: events, again: 0 })
     }
 
-    /// How many events have a receipt.
     fn receipts(&self) -> u64 {
         self.next
     }
@@ -284,7 +275,6 @@ impl StreamReader {
         Ok(tally)
     }
 
-    /// The events of the next batch.
     fn batch(&mut self, plan: Plan) -> Vec<Event> {
         let first = match plan.kind {
             Kind::New => {
@@ -356,7 +346,6 @@ fn event(number: u64) -> Event {
     Event::new(STREAM, Name::of(number).as_str(), [b'{'; BODY_BYTES].as_slice()).at(u128::from(number))
 }
 
-/// What is counted while batches go through.
 struct Tally {
     took: Duration,
     events: u64,

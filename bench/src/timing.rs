@@ -11,7 +11,6 @@ use crate::report::float;
 /// `/proc` counts processor time in hundredths of a second, whatever the kernel's own clock.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Starts when it is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
 
@@ -60,7 +59,6 @@ impl MachineTime {
         Self { busy: all - idle, all }
     }
 
-    /// How much of the machine was busy since then, from 0 to 1.
     fn busy_share_since(self, earlier: Self) -> f64 {
         float(self.busy - earlier.busy) / float((self.all - earlier.all).max(1))
     }
@@ -100,7 +98,6 @@ pub(crate) struct Cpu {
     taken: Duration,
 }
 
-/// One line of the list of all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     pid: u32,
@@ -113,7 +110,6 @@ impl Cpu {
         Ok(Self { pid, taken: taken(pid)? })
     }
 
-    /// What they took since then.
     pub(crate) fn until_now(&self) -> Result<Duration> {
         Ok(taken(self.pid)?.saturating_sub(self.taken))
     }
@@ -129,7 +125,6 @@ fn taken(pid: u32) -> Result<Duration> {
     Ok(TICK * family(&stats, pid).map(|stat| stat.ticks).sum())
 }
 
-/// A process and its descendants.
 fn family(stats: &[Stat], pid: u32) -> impl Iterator<Item = &Stat> {
     let mut members = vec![pid];
     let mut grown = 0;

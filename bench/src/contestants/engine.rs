@@ -18,7 +18,6 @@ use semel::{
 use super::{Claimed, Contestant};
 use crate::inputs::{self, Name, OPERATION, Response, SCOPE};
 
-/// The engine, as a service would hold it.
 pub(crate) struct Engine {
     semel: Semel,
     outcome: Vec<u8>,
@@ -34,7 +33,6 @@ impl Engine {
         Self { semel, outcome }
     }
 
-    /// Asks to run, as an application would.
     pub(crate) async fn decision(&self, number: u64) -> semel::Result<Decision> {
         let key = Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?;
         let fingerprint = Fingerprint::from_bytes(inputs::digest(number));
@@ -76,7 +74,6 @@ pub(crate) struct StoreAlone<S> {
     retention: Duration,
 }
 
-/// A run that was granted.
 pub(crate) struct Run {
     permit_id: PermitId,
     record: Arc<Record>,
@@ -88,13 +85,11 @@ impl<S: Store> StoreAlone<S> {
         Self { store, outcome: Response::new().encoded(), retention: RETENTION_DEFAULT }
     }
 
-    /// The same, with records that are remembered for so long.
     pub(crate) fn retention(mut self, retention: Duration) -> Self {
         self.retention = retention;
         self
     }
 
-    /// The same, with runs that all end with this outcome.
     pub(crate) fn outcome(mut self, outcome: Vec<u8>) -> Self {
         self.outcome = outcome;
         self

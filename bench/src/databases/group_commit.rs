@@ -17,10 +17,8 @@ use super::{Call, Database, Reply};
 use crate::contestants::{Claimed, Contestant};
 use crate::inputs::{self, Response};
 
-/// How many rows are loaded in one transaction.
 const LOADED_TOGETHER: u64 = 16_384;
 
-/// A database behind its writer.
 pub(crate) struct GroupCommit {
     /// `None` only while it is dropped.
     queue: Option<Sender<Waiting>>,
@@ -85,7 +83,6 @@ fn write(mut database: impl Database, waiting: &Receiver<Waiting>, calls_max: us
 }
 
 impl Contestant for GroupCommit {
-    /// Which key runs.
     type Run = u64;
 
     async fn claim(&self, number: u64) -> Result<Claimed<u64>> {

@@ -21,7 +21,6 @@ pub(crate) use sqlite::Sqlite;
 use anyhow::Result;
 use row::Row;
 
-/// The digest of a key.
 pub(crate) type Id = [u8; 32];
 
 /// One change that depends on what is there.
@@ -32,10 +31,8 @@ pub(crate) enum Call {
     Complete { expected: u64, row: Row },
 }
 
-/// What became of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// The row is kept.
     Written,
     /// Nothing changed: a claim found these bytes.
     Found(Vec<u8>),
@@ -55,7 +52,6 @@ pub(crate) trait Database: Send + 'static {
 /// A row's place in the index by time: the moment from which it may be removed, big end first, and its id.
 pub(super) type Place = [u8; 40];
 
-/// Where a row stands in the index by time.
 pub(super) fn place(until_micros: u64, id: &Id) -> Place {
     let mut place = [0; 40];
     let (until, rest) = place.split_at_mut(8);
@@ -64,7 +60,6 @@ pub(super) fn place(until_micros: u64, id: &Id) -> Place {
     place
 }
 
-/// The id in a place.
 pub(super) fn id_in(place: &[u8]) -> Option<Id> {
     place.get(8..)?.try_into().ok()
 }

@@ -11,12 +11,10 @@ const DONE: u8 = 2;
 const OWNER: &[u8] = b"pid 1042";
 /// Version, moment of removal, state.
 const HEAD_BYTES: usize = 17;
-/// Where the fingerprint is.
 const FINGERPRINT_AT: usize = HEAD_BYTES + 6 * 8;
 /// Where the length of the first text is: behind the fingerprint and the permit id.
 const TEXTS_AT: usize = FINGERPRINT_AT + 32 + 16;
 
-/// One row, ready to be kept.
 pub(crate) struct Row {
     pub(crate) id: Id,
     pub(crate) version: u64,
@@ -60,7 +58,6 @@ impl Row {
     }
 }
 
-/// What is in the bytes of a row.
 pub(crate) struct Kept<'a>(&'a [u8]);
 
 impl<'a> Kept<'a> {

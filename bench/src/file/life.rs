@@ -34,13 +34,10 @@ use crate::timing::Stopwatch;
 /// How a store was left before it was opened.
 pub(super) const CLEAN_STOP: &str = "a clean stop";
 pub(super) const KILLED: &str = "kill -9";
-/// How often the durable store is opened in each case.
 const OPENINGS: u64 = 3;
 /// How many times as many keys the large store has whose memory is measured.
 const LARGE_TIMES: u64 = 5;
-/// How many keys are looked up after opening.
 const LOOKED_UP: u64 = 1_000;
-/// How many keys are removed at a time.
 const BATCH: usize = 1_024;
 const RETENTION: Duration = Duration::from_hours(1);
 /// Callers of the stores that grow, and of the one whose records come and go.
@@ -50,29 +47,23 @@ const RETENTION_STEPS: u64 = 50;
 const STEP: Duration = Duration::from_secs(1);
 /// How often all records come and go: half of it before the first look, so that the state is steady.
 const GENERATIONS: u64 = 4;
-/// How many steps there are between two looks at the disk.
 const LOOK_EVERY: u64 = 10;
 /// What a second process prints when its keys are written.
 const READY: &str = "ready";
 
-/// A step in the life of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Task {
     /// Write all keys, and stop cleanly.
     Fill,
     /// Write all keys, print so, and go on with others until killed.
     FillAndGoOn,
-    /// Open what is there.
     Open,
     /// Write all keys, and remove them when they are past their retention.
     Expire,
-    /// Measure a small store and a large one.
     Grow,
-    /// Let records come and go.
     Churn,
 }
 
-/// The arguments of this program for a task.
 fn arguments(task: Task, store: Store, folder: &Path, keys: u64, args: &FileArgs) -> [String; 7] {
     let [keys, rounds, window_ms] = [keys, args.run.rounds, args.window_ms].map(|number| number.to_string());
     let folder = folder.display().to_string();
@@ -159,7 +150,6 @@ pub(super) fn measure_disk(args: &FileArgs, folder: &TempFolder, rows: &mut Rows
     })
 }
 
-/// The keys of the small store and of the large one.
 pub(super) const fn sizes(keys: u64) -> [u64; 2] {
     [keys / 2, keys * 5]
 }
@@ -342,13 +332,11 @@ pub(super) fn look(live_records: u64, live_bytes: u64, disk_bytes: u64) -> Sampl
     ])
 }
 
-/// Removes what is past its retention, while the callers work.
 async fn sweep(store: &Churned) -> Result<()> {
     while store.store().sweep(BATCH).await?.value.more_left {}
     Ok(())
 }
 
-/// How many records count, and how many bytes they have.
 async fn live(store: &Churned, clock: &ManualClock) -> Result<(u64, u64)> {
     let (mut records, mut bytes, mut after) = (0, 0, None);
     loop {

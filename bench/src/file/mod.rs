@@ -24,7 +24,6 @@ use life::{CLEAN_STOP, KILLED};
 pub(crate) use life::{Task, run_task};
 pub(crate) use stores::Store;
 
-/// How many callers work at the same time.
 const CALLERS: [u64; 3] = [1, 64, 1_024];
 const SEMEL: &str = Store::SemelFile.name();
 const SYNCS: &str = "syncs";
@@ -126,12 +125,10 @@ impl RawSync {
         Ok(Self { in_place, growing, in_place_at: 0, growing_at: 0 })
     }
 
-    /// Syncs per second of the file whose blocks are allocated.
     fn in_place(&mut self, span: Duration) -> Result<f64> {
         syncs(&self.in_place, &mut self.in_place_at, IN_PLACE_BYTES, span)
     }
 
-    /// Syncs per second of the file that grows.
     fn growing(&mut self, span: Duration) -> Result<f64> {
         syncs(&self.growing, &mut self.growing_at, u64::MAX, span)
     }
@@ -280,7 +277,6 @@ fn describe_disk(page: &mut Page, keys: u64) {
     page.bars.push(disk_bar(&page.rows));
 }
 
-/// The worst look counts.
 fn disk_bar(rows: &Rows) -> Bar {
     let worst = rows.of(DISK).map(|row| row.median(Metric::DiskPerLive)).fold(f64::NAN, f64::max);
     Bar::at_most("disk used in a steady state, the worst look".to_owned(), 2.5, worst, "× live data")

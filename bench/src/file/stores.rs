@@ -11,10 +11,8 @@ use crate::callers::Entry;
 use crate::contestants::{Engine, StoreAlone};
 use crate::databases::{self, Database, Fjall, GroupCommit, Redb, Sqlite};
 
-/// How many keys a store is loaded with at a time.
 const LOADED_TOGETHER: u64 = 1_024;
 
-/// A store in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Store {
     /// The durable store, driven by the machine directly.
@@ -34,7 +32,6 @@ impl Store {
     /// One for each format on the disk: what is true of these is true of the others.
     pub(super) const FORMATS: [Self; 4] = [Self::SemelFile, Self::Fjall, Self::Redb, Self::Sqlite];
 
-    /// Its name in tables and charts.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::SemelFile => "semel file",

@@ -12,14 +12,12 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
 pub(super) const CHARGES: &str = "/charges";
-/// How often the handler ran, as text.
 pub(super) const RUNS: &str = "/runs";
 /// Where runs are counted from: all of their numbers have as many digits.
 pub(super) const FIRST_RUN: u64 = 1_000_000_000;
 /// What the name of every order starts with.
 pub(super) const ORDER: &str = "order-";
 
-/// What a client sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) name: String,
@@ -27,7 +25,6 @@ pub(super) struct Order {
     pub(super) currency: String,
 }
 
-/// What the handler answers.
 #[derive(Debug, Serialize)]
 pub(super) struct Charge {
     id: String,
@@ -42,7 +39,6 @@ pub(super) struct Charge {
     run: u64,
 }
 
-/// How often the handler ran in this process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs(Arc<AtomicU64>);
 
@@ -68,7 +64,6 @@ async fn charge(State(Runs(runs)): State<Runs>, Json(order): Json<Order>) -> imp
     (StatusCode::CREATED, [(LOCATION, format!("{CHARGES}/{}", charge.id))], Json(charge))
 }
 
-/// The handler alone.
 pub(super) fn charges(runs: Runs) -> Router {
     Router::new().route(CHARGES, post(charge)).with_state(runs)
 }

@@ -30,21 +30,14 @@ const DAY: Duration = Duration::from_hours(24);
 /// What is around the handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Layer {
-    /// Nothing.
     Bare,
-    /// semel's layer on the memory store.
     SemelMemory,
-    /// semel's layer on the file store, in the folder that is named.
     SemelFile,
-    /// The layer of axum-idempotent, on its store in memory.
     AxumIdempotent,
-    /// The layer of cratestack-axum on the Redis that is named.
     CratestackRedis,
-    /// The same on a map.
     CratestackMap,
 }
 
-/// The handler behind this layer.
 pub(super) fn router(layer: Layer, location: &str) -> Result<Router> {
     let runs = Runs::default();
     let charges = charges(runs.clone());

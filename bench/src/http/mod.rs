@@ -38,19 +38,16 @@ const NGINX: &str = "nginx";
 const NGINX_LOG: &str = "nginx, access log";
 const PROXY_MEMORY: &str = "semel proxy, memory store";
 const PROXY_FILE: &str = "semel proxy, file store";
-/// The layers of others.
 const PEERS: [&str; 3] = [AXUM_IDEMPOTENT, CRATESTACK_REDIS, CRATESTACK_MAP];
 
 /// What clients connect to.
 #[derive(Clone, Copy, Debug)]
 enum Front {
-    /// The handler, behind this layer.
     Handler(Layer),
     Nginx(AccessLog),
     Proxy(SemelStore),
 }
 
-/// One line of a table.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     case: Case,
@@ -136,12 +133,10 @@ pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     page.publish(args.run.results.as_deref())
 }
 
-/// Serves the handler behind a layer, in a process of its own.
 pub(crate) fn run_server(layer: Layer, location: &str, port: u16) -> Result<()> {
     serve(port, || layers::router(layer, location))
 }
 
-/// What outlives a window.
 struct Backends<'a> {
     folder: &'a TempFolder,
     redis: &'a str,
@@ -169,7 +164,6 @@ fn measure(args: &HttpArgs, backends: &Backends<'_>, rows: &mut Rows) -> Result<
     })
 }
 
-/// Servers of one window.
 struct Servers {
     /// What clients connect to. Dropped first: a proxy has connections to the handler.
     front: Server,

@@ -10,7 +10,6 @@ use crate::process::{Server, free_port};
 
 const TEMPLATE: &str = include_str!("nginx.conf");
 
-/// Whether every request is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessLog {
     Off,
@@ -35,7 +34,6 @@ pub(super) fn start(upstream: u16, log: AccessLog, folder: &Path) -> Result<Serv
     Server::start(&["nginx", "-p", folder_text, "-c", configuration], port, folder)
 }
 
-/// The installed version.
 pub(super) fn version() -> Result<String> {
     let output =
         Command::new("nginx").arg("-v").output().context("nginx was not found: install nginx-light")?;

@@ -14,7 +14,6 @@ use crate::report::Sample;
 /// How many callers there are: request `n` is that of caller `n % CALLERS`, in its `Authorization` and in its session.
 pub(super) const CALLERS: u64 = 1_000;
 pub(super) const SESSION_COOKIE: &str = "session";
-/// How many keys are replayed.
 pub(super) const REPLAYED_KEYS: u64 = 1_000;
 const NUMBER: &str = "############";
 const CALLER: &str = "****";
@@ -24,12 +23,9 @@ const RUN_DIGITS: usize = 10;
 const CREATED: u16 = 201;
 const OK: u16 = 200;
 
-/// What the requests bear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
-    /// No key.
     None,
-    /// A key that was never sent before.
     New,
     /// One of a thousand keys that are done.
     Done,
@@ -51,7 +47,6 @@ pub(super) struct Window {
     pub(super) sample: Sample,
     /// How often the handler must have run, from its start to the end of the window.
     pub(super) runs: u64,
-    /// The number of the next request.
     pub(super) next: u64,
 }
 
@@ -71,11 +66,9 @@ pub(super) fn window(plan: Plan, connections: u64, keys: Keys, first: u64) -> Re
     Ok(Window { sample, runs, next: first + REPLAYED_KEYS.max(sent) })
 }
 
-/// What all clients of a window share.
 struct Shared {
     keys: Keys,
     first: u64,
-    /// The next request.
     next: Cell<u64>,
     /// Which run each key that is done had.
     done: RefCell<Vec<Option<Run>>>,
@@ -128,7 +121,6 @@ impl Client for Charger {
     }
 }
 
-/// How often the handler on this port ran.
 pub(super) fn runs(port: u16) -> Result<u64> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     let request = format!("GET {RUNS} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
@@ -141,7 +133,6 @@ pub(super) fn runs(port: u16) -> Result<u64> {
     lossy(&bytes[head.bytes..]).parse().context("the count of runs is not a number")
 }
 
-/// The digits of one run of the handler.
 type Run = [u8; RUN_DIGITS];
 
 /// Text with marks, in whose places numbers are written with leading zeros.

@@ -6,16 +6,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::chart::{Panel, draw};
 use super::facts::{machine_and_build, workspace};
-use super::rows::{Bar, Case, Metric, Row, Rows, float};
+use super::rows::{Bar, Case, Metric, Row, Rows, Spread, float};
 use crate::timing::OtherProcesses;
 
 /// What a measurement found, and how it is shown.
 pub(crate) struct Page {
-    /// The name of the files it is written to.
     name: &'static str,
     /// A title and sections in markdown, with the names of values in braces.
     template: String,
@@ -36,13 +35,14 @@ impl Page {
         template: impl Into<String>,
         settings: &impl Serialize,
     ) -> Result<Self> {
-        let settings = serde_json::from_value(serde_json::to_value(settings)?)?;
+        let mut settings: Map<_, _> = serde_json::from_value(serde_json::to_value(settings)?)?;
+        // Paths of a machine say nothing about its numbers.
+        settings.retain(|name, _| !["results", "folder", "semel"].contains(&name.as_str()));
         let (template, facts) = (template.into(), machine_and_build());
         let (values, rows, bars, panels, own) = Default::default();
         Ok(Self { name, template, values, facts, settings, rows, bars, panels, own })
     }
 
-    /// One more fact that a reader must know.
     pub(crate) fn fact(&mut self, name: &'static str, value: impl Into<String>) {
         self.facts.push((name, value.into()));
     }
@@ -53,7 +53,6 @@ impl Page {
         self.fact("other processes", format!("{share:.0}% of the machine before the first window"));
     }
 
-    /// A value of the template.
     pub(crate) fn value(&mut self, name: &'static str, value: impl Into<String>) {
         self.values.insert(name, value.into());
     }
@@ -70,7 +69,6 @@ impl Page {
         self.panels.push(panel);
     }
 
-    /// Prints the page.
     pub(crate) fn print(&self) {
         print!("{}", self.markdown());
     }
@@ -81,7 +79,7 @@ impl Page {
         let folder = results.map_or_else(|| workspace().join("results"), Path::to_path_buf);
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let title = self.template.lines().next().unwrap_or_default().trim_start_matches("# ");
-        let chart = draw(title, &[self.facts_line(), self.settings_line()], self.own, &self.panels);
+        let chart = draw(title, &self.notes(), self.own, &self.panels);
         for (extension, text) in [("md", self.markdown()), ("svg", chart), ("json", self.json()?)] {
             let path = folder.join(format!("{}.{extension}", self.name));
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -97,11 +95,10 @@ impl Page {
         let verdict = |bar: &Bar| if bar.reached { "reached" } else { "NOT reached" }.to_owned();
         let cells = |bar: &Bar| vec![bar.name.clone(), bar.wanted.clone(), bar.found.clone(), verdict(bar)];
         let bars: Vec<Vec<String>> = self.bars.iter().map(cells).collect();
+        let [facts, settings] = self.notes();
         format!(
-            "{title}\n\n{}.\n{}.\n\nA number is the median of the rounds, with their minimum and maximum in parentheses; rounds are \
+            "{title}\n\n{facts}.\n{settings}.\n\nA number is the median of the rounds, with their minimum and maximum in parentheses; rounds are \
              interleaved. A ratio is\nthe median of the ratios of the same round.\n{words}\n{}## Bars\n\n{}",
-            self.facts_line(),
-            self.settings_line(),
             sections.flatten().map(|section| format!("## {}\n\n", section.trim_end())).collect::<String>(),
             table(&["", "wanted", "found", ""], &bars)
         )
@@ -117,31 +114,21 @@ impl Page {
         Some(text + rest)
     }
 
-    fn facts_line(&self) -> String {
-        let facts = self.facts.iter().map(|(name, value)| format!("{name}: {value}"));
-        facts.collect::<Vec<_>>().join("; ")
-    }
-
-    fn settings_line(&self) -> String {
-        let settings = self.settings.iter().map(|(name, value)| match value.as_u64() {
-            Some(number) => format!("{name}: {}", grouped(number)),
-            None => format!("{name}: {value}"),
-        });
-        settings.collect::<Vec<_>>().join("; ")
+    /// Facts and settings, each as one line.
+    fn notes(&self) -> [String; 2] {
+        let line = |pairs: Vec<String>| pairs.join("; ");
+        let number = |value: &Value| value.as_u64().map_or_else(|| value.to_string(), grouped);
+        [
+            line(self.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect()),
+            line(self.settings.iter().map(|(name, value)| format!("{name}: {}", number(value))).collect()),
+        ]
     }
 
     fn json(&self) -> Result<String> {
-        #[derive(Serialize)]
-        struct Written<'a> {
-            facts: Map<String, Value>,
-            settings: &'a Map<String, Value>,
-            rows: &'a Rows,
-            bars: &'a [Bar],
-        }
-        let facts = self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into()));
-        let Self { settings, rows, bars, .. } = self;
-        let written = Written { facts: facts.collect(), settings, rows, bars };
-        Ok(format!("{}\n", serde_json::to_string_pretty(&written)?))
+        let Self { facts, settings, rows, bars, .. } = self;
+        let facts: BTreeMap<_, _> = facts.iter().cloned().collect();
+        let json = json!({ "facts": facts, "settings": settings, "rows": rows, "bars": bars });
+        Ok(format!("{}\n", serde_json::to_string_pretty(&json)?))
     }
 }
 
@@ -167,7 +154,6 @@ impl Shown {
     }
 }
 
-/// A column of a table.
 pub(crate) struct Column<'a> {
     heading: String,
     cell: Box<dyn Fn(&Rows, &Row) -> String + 'a>,
@@ -178,7 +164,6 @@ impl<'a> Column<'a> {
         Self { heading: heading.to_owned(), cell: Box::new(move |_, row| cell(row.case)) }
     }
 
-    /// Who was measured.
     pub(crate) fn contestant() -> Self {
         Self::text("", |case| case.to_string())
     }
@@ -189,19 +174,18 @@ impl<'a> Column<'a> {
 
     /// The median of the rounds; empty where there is no such number.
     pub(crate) fn median(heading: &str, metric: Metric, shown: Shown) -> Self {
-        let cell = move |_: &Rows, row: &Row| {
-            row.spread(metric).map_or_else(String::new, |spread| shown.text(spread.median))
-        };
-        Self { heading: heading.to_owned(), cell: Box::new(cell) }
+        Self::spread(heading, metric, move |spread| shown.text(spread.median))
     }
 
     pub(crate) fn range(metric: Metric, shown: Shown) -> Self {
-        let cell = move |_: &Rows, row: &Row| {
-            row.spread(metric).map_or_else(String::new, |spread| {
-                format!("({} to {})", shown.text(spread.min), shown.text(spread.max))
-            })
-        };
-        Self { heading: "(min to max)".to_owned(), cell: Box::new(cell) }
+        Self::spread("(min to max)", metric, move |spread| {
+            format!("({} to {})", shown.text(spread.min), shown.text(spread.max))
+        })
+    }
+
+    fn spread(heading: &str, metric: Metric, text: impl Fn(Spread) -> String + 'a) -> Self {
+        let cell = move |_: &Rows, row: &Row| row.spread(metric).map_or_else(String::new, &text);
+        Self { heading: heading.to_owned(), cell: Box::new(cell) }
     }
 
     /// How many times the second case's number the first one's is.
@@ -285,7 +269,7 @@ mod tests {
     fn a_page_has_facts_settings_tables_and_verdicts_and_its_json_every_round() {
         let (own, peer) = (Case::new("cycles", "own").load(1_024), Case::new("cycles", "peer").load(1_024));
         let template = "# The title\n\nWords.\n\n## Cycles\n\n{cycles}\n\n## Replays\n\n{replays}\n";
-        let settings = serde_json::json!({ "keys": 1_000, "only": [] });
+        let settings = json!({ "keys": 1_000, "only": [] });
         let mut page = Page::new("name", template, &settings).unwrap();
         page.rows = rates(&[(own, &[3_000.0, 1_000.0, 2_000.0]), (peer, &[1_000.0; 3])]);
         page.fact("filesystem", "ext4");

@@ -28,10 +28,8 @@ pub(crate) use redis::{run as run_redis, version as redis_version};
 
 /// What semel is called among the contestants.
 const SEMEL: &str = "semel";
-/// How many callers work at the same time.
 const CALLERS: [u64; 3] = [1, 32, 256];
 const COUNTED: &str = "counted";
-/// How many done keys are loaded at a time.
 const LOADED_TOGETHER: usize = 1_024;
 const SCANNED_TOGETHER: usize = 1_000;
 
@@ -47,12 +45,10 @@ async fn load_semel(store: impl Store + Clone, keys: u64) -> Result<Entry> {
     Ok(Entry::new(SEMEL, Engine::over(semel, outcome), keys))
 }
 
-/// The numbers below `keys`, as many as are loaded at a time.
 fn batches(keys: u64) -> impl Iterator<Item = Range<u64>> {
     (0..keys).step_by(LOADED_TOGETHER).map(move |first| first..keys.min(first + LOADED_TOGETHER as u64))
 }
 
-/// Measures all entries in all rounds.
 fn measure(entries: &[Entry], args: &ServerArgs, runtime: &Runtime, page: &mut Page) -> Result<()> {
     until_quiet();
     page.fact_other_processes();
@@ -63,7 +59,6 @@ fn measure(entries: &[Entry], args: &ServerArgs, runtime: &Runtime, page: &mut P
     })
 }
 
-/// Tables and panels of what was measured and counted.
 fn describe(page: &mut Page) {
     page.table(CYCLES, &columns("cycles/s", SEMEL));
     page.table(REPLAYS, &columns("replays/s", SEMEL));

@@ -28,7 +28,6 @@ const STATUS: u16 = 201;
 /// How many connections those have that call the server for each call.
 const CONNECTIONS: u32 = 32;
 
-/// Measures everything, and publishes the page.
 pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     let server = Postgres::start()?;
     let filesystem = filesystem(&server.folder().canonicalize()?, "set TMPDIR to a folder on a disk")?;
@@ -53,7 +52,6 @@ pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     page.publish(args.run.results.as_deref())
 }
 
-/// The version of the server.
 pub(crate) fn version(server: &Postgres) -> Result<String> {
     let version = server.ask("SHOW server_version")?;
     Ok(version.split_whitespace().next().context("the server has no version")?.to_owned())
@@ -132,7 +130,6 @@ struct PerCall {
 impl PerCall {
     const COUNT: &str = "SELECT count(*), count(*) FILTER (WHERE state = 'done' AND octet_length(outcome) = $1) FROM per_call";
 
-    /// Makes the table with the keys below `keys` done.
     async fn load(url: &str, keys: u64) -> Result<Self> {
         let client = connect(url).await?;
         client.batch_execute(TABLE).await?;
@@ -210,7 +207,6 @@ impl Pool {
         Ok(Self { permits: Semaphore::new(idle.len()), idle: Mutex::new(idle) })
     }
 
-    /// Waits for a connection.
     async fn take(&self) -> Result<Connection> {
         self.permits.acquire().await?.forget();
         let connection = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -241,7 +237,6 @@ struct Cratestack {
 impl Cratestack {
     const COUNT: &str = "SELECT count(*), count(*) FILTER (WHERE octet_length(response_body) = $1) FROM cratestack_idempotency";
 
-    /// Makes its table with the keys below `keys` done.
     async fn load(url: &str, keys: u64) -> Result<Self> {
         let options = PgPoolOptions::new().min_connections(CONNECTIONS).max_connections(CONNECTIONS);
         // By default it asks the server before every call whether the connection is good. It is quicker without.

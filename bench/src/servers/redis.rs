@@ -1,6 +1,5 @@
 //! semel on Redis, beside the three commands that projects write themselves, call by call.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -20,7 +19,6 @@ const PER_CALL: &str = "SET NX, GET, SET";
 const EVERYSEC: &str = "everysec";
 const ALWAYS: &str = "always";
 
-/// Measures everything, and publishes the page.
 pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     let runtime = runtime(THREADS)?;
     let mut page = Page::new(
@@ -62,7 +60,6 @@ async fn load(url: &str, keys: u64) -> Result<(RedisStore, [Entry; 2])> {
     Ok((store, [semel, Entry::new(PER_CALL, PerCall::load(url, keys).await?, keys)]))
 }
 
-/// The version of a server.
 pub(crate) fn version(server: &Redis) -> Result<String> {
     let info = server.ask(&["INFO", "server"])?.concat();
     let line = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
@@ -88,7 +85,6 @@ struct Run {
 }
 
 impl PerCall {
-    /// Writes the keys below `keys` as done.
     async fn load(url: &str, keys: u64) -> Result<Self> {
         let pattern = Self { connection: connect(url).await?, outcome: Response::new().body };
         for numbers in batches(keys) {
@@ -113,31 +109,15 @@ async fn connect(url: &str) -> Result<MultiplexedConnection> {
     Ok(Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?)
 }
 
-/// What a server holds of this pattern's.
+/// What a server holds of this pattern's: all keys, and those whose value has the length of a done one.
 async fn census(url: &str) -> Result<Census> {
-    let mut connection = connect(url).await?;
-    // The server may name a key twice while its table grows.
-    let (mut names, mut done, mut cursor) = (HashSet::<String>::new(), 0, 0_u64);
-    loop {
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(format!("{PREFIX}:*")).arg("COUNT").arg(1_000);
-        let (next, found): (u64, Vec<String>) = scan.query_async(&mut connection).await?;
-        let mut pipeline = redis::pipe();
-        for name in found {
-            if names.insert(name.clone()) {
-                pipeline.cmd("STRLEN").arg(name);
-            }
-        }
-        if !pipeline.is_empty() {
-            let lengths: Vec<usize> = pipeline.query_async(&mut connection).await?;
-            let is_done = |length: &&usize| **length == 1 + FINGERPRINT_BYTES + BODY_BYTES;
-            done += lengths.iter().filter(is_done).count() as u64;
-        }
-        cursor = next;
-        if cursor == 0 {
-            return Ok(Census { records: names.len() as u64, done, ..Census::default() });
-        }
-    }
+    const COUNT: &str = "local keys, done = redis.call('KEYS', ARGV[1]), 0
+        for _, key in ipairs(keys) do if redis.call('STRLEN', key) == tonumber(ARGV[2]) then done = done + 1 end end
+        return {#keys, done}";
+    let mut count = redis::cmd("EVAL");
+    count.arg(COUNT).arg(0).arg(format!("{PREFIX}:*")).arg(1 + FINGERPRINT_BYTES + BODY_BYTES);
+    let (records, done) = count.query_async(&mut connect(url).await?).await?;
+    Ok(Census { records, done, ..Census::default() })
 }
 
 impl Contestant for PerCall {
