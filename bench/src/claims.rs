@@ -13,11 +13,10 @@ use test_services::Redis;
 
 use crate::args::ClaimsArgs;
 use crate::clients::{self, Client, Connection, Plan, lossy};
-use crate::folder::TempFolder;
+use crate::folder::{TempFolder, filesystem};
 use crate::process::{SemelProgram, SemelStore, Server, serve};
 use crate::report::{
-    Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, Sample, TENTHS, WHOLE, drive,
-    filesystem, float,
+    Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, Sample, TENTHS, WHOLE, drive, float,
 };
 use crate::servers::redis_version;
 use crate::timing::Cpu;

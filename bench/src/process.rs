@@ -17,7 +17,8 @@ use axum::Router;
 use axum::serve::ListenerExt;
 
 use crate::callers::runtime;
-use crate::report::{Page, Sample, workspace};
+use crate::folder::workspace;
+use crate::report::{Page, Sample};
 use crate::timing::Stopwatch;
 
 const WATCHDOG: &str = include_str!("watchdog.sh");

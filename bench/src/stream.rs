@@ -16,11 +16,11 @@ use tokio::runtime::Runtime;
 
 use crate::args::StreamArgs;
 use crate::callers::{THREADS, runtime, until_quiet};
-use crate::folder::TempFolder;
+use crate::folder::{TempFolder, filesystem};
 use crate::inputs::{BODY_BYTES, NAMES_MAX, Name};
 use crate::report::{
-    Bar, Case, ChartBar, Column, Metric, Page, Panel, Row, Rows, Sample, Shown, TENTHS, WHOLE, drive,
-    filesystem, float, grouped,
+    Bar, Case, ChartBar, Column, Metric, Page, Panel, Row, Rows, Sample, Shown, TENTHS, WHOLE, drive, float,
+    grouped,
 };
 use crate::servers::{postgres_version, redis_version};
 use crate::timing::{Stopwatch, processor_time};

@@ -11,8 +11,7 @@ use std::path::Path;
 use anyhow::Result;
 use fjall::{Database as Tree, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 
-use super::row::{Kept, Row};
-use super::{Call, Database, Id, Place, Reply, id_in, place};
+use super::{Call, Database, Id, Kept, Place, Reply, Row, id_in, place};
 
 const CACHE_BYTES: u64 = 1 << 30;
 

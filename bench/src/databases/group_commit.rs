@@ -12,8 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use semel::clock::{Clock, SystemClock};
 use tokio::sync::oneshot;
 
-use super::row::{Kept, Row};
-use super::{Call, Database, Reply};
+use super::{Call, Database, Kept, Reply, Row};
 use crate::contestants::{Claimed, Contestant};
 use crate::inputs::{self, Response};
 

@@ -7,8 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use redb::{Durability, ReadableTable, Table, TableDefinition, WriteTransaction};
 
-use super::row::{Kept, Row};
-use super::{Call, Database, Place, Reply, id_in, place};
+use super::{Call, Database, Kept, Place, Reply, Row, id_in, place};
 
 const CACHE_BYTES: usize = 1 << 30;
 const ROWS: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("rows");

@@ -18,8 +18,7 @@ use semel::store::{Scan, Store as _};
 use semel_file::FileStore;
 use semel_testkit::ManualClock;
 
-use super::stores::{Store, fill};
-use super::{DISK, EXPIRY, GROWTH, OPENING, SEMEL};
+use super::{DISK, EXPIRY, GROWTH, OPENING, SEMEL, Store, fill};
 use crate::args::{FileArgs, FileTaskArgs, Part, word};
 use crate::callers::{CYCLES, Entry, Plan, THREADS, each, groups, runtime, until_quiet};
 use crate::contestants::{Contestant, StoreAlone};

@@ -1,13 +1,14 @@
 //! The measurement over HTTP: a bare handler, the same behind layers that keep keys, and proxies before it.
 //!
-//! - [`handler`]: the same for all. [`layers`](Layer): what is put around it. [`nginx`]: a proxy to compare with.
+//! - [`layers`](Layer): the handler, and what is put around it.
 //! - [`requests`]: what clients send, and how they check the answers.
 
-mod handler;
 mod layers;
-mod nginx;
 mod requests;
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -15,19 +16,18 @@ use test_services::{AppendFsync, Redis};
 
 use crate::args::{HttpArgs, HttpPart, word};
 use crate::clients::Plan;
-use crate::folder::TempFolder;
-use crate::process::{SemelProgram, SemelStore, Server, serve};
+use crate::folder::{TempFolder, filesystem};
+use crate::process::{SemelProgram, SemelStore, Server, free_port, serve};
 use crate::report::{
-    Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, TENTHS, WHOLE, drive, filesystem,
-    grouped,
+    Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, TENTHS, WHOLE, drive, grouped,
 };
 use crate::servers::redis_version;
 pub(crate) use layers::Layer;
-use nginx::AccessLog;
 use requests::{CALLERS, Keys, REPLAYED_KEYS, runs, window};
 
 const LAYERS: &str = "layers";
 const PROXIES: &str = "proxies";
+const NGINX_CONF: &str = include_str!("nginx.conf");
 const BARE: &str = "bare handler";
 const SEMEL_MEMORY: &str = "semel, memory store";
 const SEMEL_FILE: &str = "semel, file store";
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     let mut page = Page::new("http", include_str!("../pages/http.md"), args)?;
     page.fact("filesystem", filesystem(folder.path(), "name a folder on a disk with --folder")?);
     let redis = Redis::start(AppendFsync::EverySecond)?;
-    page.fact("nginx", nginx::version()?);
+    page.fact("nginx", nginx_version()?);
     page.fact("Redis", redis_version(&redis).context("Redis does not answer")?);
     let semel = SemelProgram::new(args.semel.as_deref());
     semel.describe(&mut page);
@@ -191,7 +191,7 @@ impl Line {
             }
             Front::Nginx(log) => {
                 let handler = handler(Layer::Bare, "")?;
-                (nginx::start(handler.port, log, &folder)?, Some(handler))
+                (start_nginx(handler.port, log, &folder)?, Some(handler))
             }
             Front::Proxy(store) => {
                 let handler = handler(Layer::Bare, "")?;
@@ -204,6 +204,38 @@ impl Line {
         };
         Ok(Servers { front, handler })
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AccessLog {
+    Off,
+    /// As it is by default: a line for each, unbuffered.
+    On,
+}
+
+/// Starts nginx, as it is installed, before the server on port `upstream`.
+fn start_nginx(upstream: u16, log: AccessLog, folder: &Path) -> Result<Server> {
+    let port = free_port()?;
+    let configuration = folder.join("nginx.conf");
+    let folder_text = folder.to_str().context("the path of the folder is not UTF-8")?;
+    let log = match log {
+        AccessLog::Off => "off",
+        AccessLog::On => "FOLDER/access.log",
+    };
+    let (listen, handler) = (port.to_string(), upstream.to_string());
+    let values = [("PORT", listen.as_str()), ("UPSTREAM", &handler), ("LOG", log), ("FOLDER", folder_text)];
+    let filled = values.iter().fold(NGINX_CONF.to_owned(), |text, (name, value)| text.replace(name, value));
+    fs::write(&configuration, filled)?;
+    let configuration = configuration.to_str().context("the path of the folder is not UTF-8")?;
+    Server::start(&["nginx", "-p", folder_text, "-c", configuration], port, folder)
+}
+
+fn nginx_version() -> Result<String> {
+    let output =
+        Command::new("nginx").arg("-v").output().context("nginx was not found: install nginx-light")?;
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "`nginx -v` failed: {printed}");
+    Ok(printed.trim().trim_start_matches("nginx version: nginx/").to_owned())
 }
 
 fn bars(rows: &Rows, part: HttpPart) -> Vec<Bar> {
@@ -266,7 +298,6 @@ fn describe(page: &mut Page, args: &HttpArgs) {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::net::{Ipv4Addr, TcpStream};
 
     use axum::Router;
@@ -274,7 +305,7 @@ mod tests {
     use axum::middleware::map_response;
     use axum::response::Response;
 
-    use super::handler::{Runs, charges, counts};
+    use super::layers::{Runs, charges, counts};
     use super::*;
     use crate::process::served;
     use crate::report::{rates, reached};
@@ -336,7 +367,7 @@ mod tests {
     fn nginx_is_before_the_handler_and_gone_afterwards() {
         let folder = TempFolder::for_test("nginx");
         let port = changed(|router| router);
-        let nginx = nginx::start(port, AccessLog::On, folder.path()).unwrap();
+        let nginx = start_nginx(port, AccessLog::On, folder.path()).unwrap();
         let found = measured(nginx.port, Keys::None).unwrap();
         assert_eq!(runs(port).unwrap(), found.runs);
         let logged = fs::read_to_string(folder.path().join("access.log")).unwrap();

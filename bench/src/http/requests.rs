@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::handler::{CHARGES, Charge, FIRST_RUN, ORDER, Order, RUNS};
+use super::layers::{CHARGES, Charge, FIRST_RUN, ORDER, Order, RUNS};
 use crate::clients::{self, Client, Connection, Head, Plan, lossy};
 use crate::report::Sample;
 

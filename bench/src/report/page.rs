@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::chart::{Panel, draw};
-use super::facts::{machine_and_build, workspace};
 use super::rows::{Bar, Case, Metric, Row, Rows, Spread, float};
+use crate::folder::workspace;
 use crate::timing::OtherProcesses;
 
 /// What a measurement found, and how it is shown.
@@ -130,6 +130,19 @@ impl Page {
         let json = json!({ "facts": facts, "settings": settings, "rows": rows, "bars": bars });
         Ok(format!("{}\n", serde_json::to_string_pretty(&json)?))
     }
+}
+
+/// Facts that every report starts with.
+pub(super) fn machine_and_build() -> Vec<(&'static str, String)> {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    vec![
+        ("cores", std::thread::available_parallelism().map_or(0, usize::from).to_string()),
+        ("CPU", model.map_or("unknown", |(_, model)| model.trim()).to_owned()),
+        ("system", format!("{} {}", std::env::consts::OS, release.trim()).trim().to_owned()),
+        ("profile", env!("CARGO_PROFILE_NAME").to_owned()),
+    ]
 }
 
 /// How a number is written: multiplied by the factor, with so many decimals.
@@ -299,5 +312,13 @@ mod tests {
         assert_eq!(json["rows"][0]["contestant"], "own");
         assert_eq!(json["rows"][0]["rounds"][2]["per_second"], 2_000.0);
         assert_eq!((&json["bars"][0]["reached"], &json["settings"]["keys"]), (&false.into(), &1_000.into()));
+    }
+
+    #[test]
+    fn every_report_names_the_profile_it_was_built_with() {
+        let facts = machine_and_build();
+        let (_, profile) = facts.iter().find(|(name, _)| *name == "profile").unwrap();
+        let program = std::env::current_exe().unwrap();
+        assert!(program.iter().any(|folder| folder == profile.as_str()), "{profile}: {}", program.display());
     }
 }

@@ -19,8 +19,9 @@ use super::{Census, SEMEL, batches, census_of, check, describe, load_semel, meas
 use crate::args::ServerArgs;
 use crate::callers::{CYCLES, Entry, REPLAYS, THREADS, at_least_best_peer, cpu_at_most_best_peer, runtime};
 use crate::contestants::{Claimed, Contestant};
+use crate::folder::filesystem;
 use crate::inputs::{self, BODY_BYTES, Name, OPERATION, Response, SCOPE};
-use crate::report::{Bar, Case, Page, Rows, filesystem};
+use crate::report::{Bar, Case, Page, Rows};
 
 const PER_CALL: &str = "per call, pool of 32";
 const CRATESTACK: &str = "cratestack-sqlx";

@@ -12,8 +12,9 @@ use super::{Census, SEMEL, batches, census_of, check, describe, load_semel, meas
 use crate::args::ServerArgs;
 use crate::callers::{CYCLES, Entry, THREADS, at_least_best_peer, runtime};
 use crate::contestants::{Claimed, Contestant};
+use crate::folder::filesystem;
 use crate::inputs::{self, BODY_BYTES, Name, OPERATION, Response, SCOPE};
-use crate::report::{Case, Page, filesystem};
+use crate::report::{Case, Page};
 
 const PER_CALL: &str = "SET NX, GET, SET";
 const EVERYSEC: &str = "everysec";
