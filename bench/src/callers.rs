@@ -114,7 +114,7 @@ pub(crate) fn panel(rows: &Rows, title: &str, work: &str, callers: u64) -> Panel
 
 /// A bar on semel's rate, beside the peer that leaves it the least.
 pub(crate) fn at_least_best_peer(rows: &Rows, semel: Case, wanted: f64) -> Bar {
-    let times = peers(rows, semel).map(|peer| (peer.contestant, rows.times(semel, peer, Metric::PerSecond)));
+    let times = times_peers(rows, semel, Metric::PerSecond);
     let hardest = times.min_by(|one, other| one.1.total_cmp(&other.1));
     let (peer, times) = hardest.unwrap_or(("the best peer", f64::NAN));
     Bar::at_least(title(semel.work, semel), wanted, times, &format!("× {peer}"))
@@ -122,16 +122,17 @@ pub(crate) fn at_least_best_peer(rows: &Rows, semel: Case, wanted: f64) -> Bar {
 
 /// A bar on the processor time of semel's callers, beside the peer that leaves it the least.
 pub(crate) fn cpu_at_most_best_peer(rows: &Rows, semel: Case, wanted: f64) -> Bar {
-    let times = peers(rows, semel).map(|peer| (peer.contestant, rows.times(semel, peer, Metric::CpuUs)));
-    let hardest = times.max_by(|one, other| one.1.total_cmp(&other.1));
+    let hardest = times_peers(rows, semel, Metric::CpuUs).max_by(|one, other| one.1.total_cmp(&other.1));
     let (peer, times) = hardest.unwrap_or(("the best peer", f64::NAN));
     Bar::at_most(title("client CPU, cycles", semel), wanted, times, &format!("× {peer}"))
 }
 
-fn peers(rows: &Rows, semel: Case) -> impl Iterator<Item = Case> {
-    let is_beside = move |case: &Case| (case.setting, case.load) == (semel.setting, semel.load);
-    let cases = rows.of(semel.work).map(|row| row.case).filter(is_beside);
-    cases.filter(|case| !case.contestant.starts_with("semel"))
+fn times_peers(rows: &Rows, semel: Case, metric: Metric) -> impl Iterator<Item = (&'static str, f64)> {
+    let is_peer = move |case: &Case| {
+        (case.setting, case.load) == (semel.setting, semel.load) && !case.contestant.starts_with("semel")
+    };
+    let peers = rows.of(semel.work).map(|row| row.case).filter(is_peer);
+    peers.map(move |peer| (peer.contestant, rows.times(semel, peer, metric)))
 }
 
 fn title(what: &str, case: Case) -> String {

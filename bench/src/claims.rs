@@ -1,7 +1,6 @@
 //! The measurement of the claim server: cycles of claim and complete, beside a bare JSON echo and Redis.
 
 use std::cell::Cell;
-use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -18,8 +17,6 @@ use crate::process::{SemelProgram, SemelStore, Server, serve};
 use crate::report::{
     Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, Sample, TENTHS, WHOLE, drive, float,
 };
-use crate::servers::redis_version;
-use crate::timing::Cpu;
 
 const BATCH: u64 = 100;
 const CONNECTIONS: u64 = 64;
@@ -85,7 +82,7 @@ pub(crate) fn run(args: &ClaimsArgs) -> Result<()> {
     let mut page = Page::new("server", include_str!("pages/server.md"), args)?;
     page.fact("filesystem", filesystem(folder.path(), "name a folder on a disk with --folder")?);
     let redis = start_redis()?;
-    page.fact("Redis", redis_version(&redis).context("Redis does not answer")?);
+    page.fact("Redis", crate::servers::redis_version(&redis).context("Redis does not answer")?);
     let semel = SemelProgram::new(args.semel.as_deref());
     semel.describe(&mut page);
     page.fact_other_processes();
@@ -245,9 +242,9 @@ fn redis_window(redis: &Redis, span_ms: u64) -> Result<Sample> {
     redis.ask(&["FLUSHALL"])?;
     let commands = (span_ms * COMMANDS_PER_MS).max(1_000);
     let (port, clients, count) = (redis.port().to_string(), CONNECTIONS.to_string(), commands.to_string());
-    let cpu = Cpu::of(std::process::id())?;
+    let cpu = crate::timing::Cpu::of(std::process::id())?;
     let line = ["-p", &port, "-c", &clients, "-P", "1", "-n", &count, "-r", REDIS_KEYS, "--csv"];
-    let output = Command::new("redis-benchmark")
+    let output = std::process::Command::new("redis-benchmark")
         .args(line)
         .args(["SET", "key:__rand_int__", "worker-7", "NX"])
         .output()

@@ -1,7 +1,6 @@
 //! Memory of this process: an allocator that can count, in processes that ask it to, and what the system says.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use anyhow::{Context, Result};
@@ -24,7 +23,7 @@ pub(crate) fn allocated_bytes() -> f64 {
 
 /// Resident bytes, and those of them that are not backed by files.
 pub(crate) fn resident_bytes() -> Result<[f64; 2]> {
-    let status = fs::read_to_string("/proc/self/status").context("memory is read on Linux only")?;
+    let status = std::fs::read_to_string("/proc/self/status").context("memory is read on Linux only")?;
     let bytes = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_suffix("kB"));
         let line = line.with_context(|| format!("the status has no {name}"))?;

@@ -1,8 +1,5 @@
 //! The measurement of the engine and the memory store, beside two maps: rates, bytes a record, latency at the bound.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use anyhow::{Result, bail};
 use hdrhistogram::Histogram;
 use semel::store::MemoryStore;
@@ -75,7 +72,7 @@ fn windows(case: Case, args: &MemoryArgs) -> Result<Vec<(Case, Sample)>> {
 fn windows_of<C: Contestant>(contestant: C, case: Case, args: &MemoryArgs) -> Result<Vec<(Case, Sample)>> {
     let tasks = usize::try_from(case.load)?;
     let runtime = runtime(tasks)?;
-    let contestant = Arc::new(contestant);
+    let contestant = std::sync::Arc::new(contestant);
     let (keys, window) = (args.keys, args.window);
     runtime.block_on(each(&contestant, tasks, keys, |contestant, number| async move {
         contestant.cycle(number).await
@@ -160,7 +157,7 @@ async fn states(bound: u64) -> Result<[State; 3]> {
     let mut states = [
         State::new(HALF, bounded().build(), bound / 2 - CLAIMS / 2)?,
         State::new(REFUSED, bounded().build(), bound)?,
-        State::new(FORGETS, bounded().forget_oldest(Duration::ZERO).build(), bound)?,
+        State::new(FORGETS, bounded().forget_oldest(std::time::Duration::ZERO).build(), bound)?,
     ];
     // A store that is filled between the others and dropped before the claims start: they find memory that was used
     // before, and the first touch of a page is not taken for the price of a claim.

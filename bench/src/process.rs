@@ -2,8 +2,6 @@
 //!
 //! A server ends when its value is dropped, and when this process ends, however it does: the input of its watchdog is
 //! closed then.
-
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -29,7 +27,7 @@ pub(crate) fn this_program() -> Result<Command> {
 }
 
 /// Runs this program with these arguments, and reads the samples that it prints.
-pub(crate) fn samples_of<A: AsRef<OsStr>>(arguments: &[A]) -> Result<Vec<Sample>> {
+pub(crate) fn samples_of<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Result<Vec<Sample>> {
     let output = this_program()?.args(arguments).stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "a second process failed: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).context("a second process did not print JSON")

@@ -1,15 +1,11 @@
 //! The measurement of pipelines: events per second on every store, in batches of several sizes.
-
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use hdrhistogram::Histogram;
 use semel::store::{MemoryStore, Store};
 use semel::{Outcome, Semel};
-use semel_file::FileStore;
 use semel_postgres::{PostgresStore, migrate};
-use semel_redis::RedisStore;
 use semel_stream::{Commit, Event, EventKey, Pipeline, Position, Processed, Reader};
 use test_services::{AppendFsync, Postgres, Redis};
 use tokio::runtime::Runtime;
@@ -108,7 +104,7 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(folder: Option<&Path>) -> Result<Self> {
+    fn start(folder: Option<&std::path::Path>) -> Result<Self> {
         let folder = TempFolder::under(folder)?;
         Ok(Self { folder, postgres: Postgres::start()?, redis: Redis::start(AppendFsync::EverySecond)? })
     }
@@ -125,12 +121,12 @@ impl Servers {
     async fn open(&self, backend: Backend, events: u64) -> Result<Entry> {
         let pipeline = match backend {
             Backend::Memory => pipeline(MemoryStore::new())?,
-            Backend::File => pipeline(FileStore::open(self.folder.fresh("store")?)?)?,
+            Backend::File => pipeline(semel_file::FileStore::open(self.folder.fresh("store")?)?)?,
             Backend::Postgres => {
                 migrate(&self.postgres.url()).await?;
                 pipeline(PostgresStore::connect(&self.postgres.url()).await?)?
             }
-            Backend::Redis => pipeline(RedisStore::connect(&self.redis.url()).await?)?,
+            Backend::Redis => pipeline(semel_redis::RedisStore::connect(&self.redis.url()).await?)?,
         };
         let reader = StreamReader::begin(pipeline, events).await?;
         if backend == Backend::Postgres {
@@ -426,7 +422,6 @@ mod tests {
     use semel_stream::Seen;
 
     use super::*;
-    use crate::report::rates;
 
     fn plan(batch: u64, kind: Kind) -> Plan {
         Plan { batch, kind, span: Duration::from_millis(20) }
@@ -501,7 +496,7 @@ mod tests {
     fn batches_are_compared_with_single_events_and_duplicates_with_new_ones() {
         let postgres = case(NEW, Backend::Postgres, 1_000);
         // 10, 20 and 40 times as many: the middle one counts.
-        let rows = rates(&[
+        let rows = crate::report::rates(&[
             (postgres.load(1), &[100.0, 1.0, 10.0]),
             (postgres, &[1_000.0, 20.0, 400.0]),
             (postgres.work(DUPLICATES), &[4_900.0, 98.0, 1_960.0]),

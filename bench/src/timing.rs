@@ -1,7 +1,6 @@
 //! Real time, processor time of this process and of others, and how busy the machine is.
 
 use std::fs;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -79,7 +78,7 @@ impl OtherProcesses {
     /// How much of the machine they use, from 0 to 1, while this one waits for a second.
     pub(crate) fn share_while_idle() -> f64 {
         let others = Self::watch();
-        sleep(Duration::from_secs(1));
+        std::thread::sleep(Duration::from_secs(1));
         others.share()
     }
 

@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// A finished run, and its folder, which is on a disk wherever this is built.
 struct Run {
@@ -18,7 +17,7 @@ impl Run {
         let folder =
             PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_semel-bench"))
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_semel-bench"))
             .args(arguments)
             .current_dir(&folder)
             .env("CARGO_MANIFEST_DIR", &folder)

@@ -1,6 +1,4 @@
 //! The engine, and a store alone: driven by the machine directly, it is what is left of a call without the engine.
-
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,7 +102,7 @@ impl<S: Store> StoreAlone<S> {
     }
 
     /// Claims and completes many new keys, each step in one batch: for loading a store before it is measured.
-    pub(crate) async fn fill(&self, numbers: Range<u64>) -> Result<()> {
+    pub(crate) async fn fill(&self, numbers: std::ops::Range<u64>) -> Result<()> {
         let asks = numbers.map(|number| self.ask(number)).collect::<Result<Vec<_>>>()?;
         let claims = asks.iter().map(|ask| Ok(swap(None, first_write(ask)?))).collect::<Result<Vec<_>>>()?;
         let granted = self.store.swap(claims).await?;

@@ -6,7 +6,6 @@
 //! beginning, it would walk over the marks of everything that was ever removed, and take minutes.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use anyhow::Result;
 use fjall::{Database as Tree, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
@@ -25,7 +24,7 @@ pub(crate) struct Fjall {
 }
 
 impl Fjall {
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
+    pub(crate) fn open(folder: &std::path::Path) -> Result<Self> {
         let tree = Tree::builder(folder).cache_size(CACHE_BYTES).open()?;
         let rows = tree.keyspace("rows", KeyspaceCreateOptions::default)?;
         let by_time = tree.keyspace("by_time", KeyspaceCreateOptions::default)?;

@@ -6,7 +6,6 @@
 //! for the others' commit, and cost every new claim a second look-up.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, anyhow, bail};
 use semel::clock::{Clock, SystemClock};
@@ -21,7 +20,7 @@ const LOADED_TOGETHER: u64 = 16_384;
 pub(crate) struct GroupCommit {
     /// `None` only while it is dropped.
     queue: Option<Sender<Waiting>>,
-    writer: Option<JoinHandle<()>>,
+    writer: Option<std::thread::JoinHandle<()>>,
     clock: SystemClock,
     outcome: Vec<u8>,
 }

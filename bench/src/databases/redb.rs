@@ -2,8 +2,6 @@
 //!
 //! Settings: `Durability::Immediate`, which is its default, in one phase; a cache of 1 GiB, which holds everything.
 
-use std::path::Path;
-
 use anyhow::Result;
 use redb::{Durability, ReadableTable, Table, TableDefinition, WriteTransaction};
 
@@ -17,7 +15,7 @@ const BY_TIME: TableDefinition<'_, &Place, ()> = TableDefinition::new("by_time")
 pub(crate) struct Redb(redb::Database);
 
 impl Redb {
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
+    pub(crate) fn open(folder: &std::path::Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let database = redb::Builder::new().set_cache_size(CACHE_BYTES).create(folder.join("rows.redb"))?;
         Ok(Self(database))

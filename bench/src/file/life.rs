@@ -5,15 +5,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use clap::ValueEnum;
 use semel::clock::{Clock, SystemClock};
-use semel::codec::encode;
 use semel::store::{Scan, Store as _};
 use semel_file::FileStore;
 use semel_testkit::ManualClock;
@@ -25,7 +22,6 @@ use crate::contestants::{Contestant, StoreAlone};
 use crate::counting;
 use crate::databases::{self, Database, Fjall, Redb, Sqlite};
 use crate::folder::{TempFolder, disk_bytes};
-use crate::inputs::scattered;
 use crate::process::{print_samples, samples_of, this_program};
 use crate::report::{Case, Metric, Rows, Sample, drive, float};
 use crate::timing::Stopwatch;
@@ -50,7 +46,7 @@ const LOOK_EVERY: u64 = 10;
 /// What a second process prints when its keys are written.
 const READY: &str = "ready";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Task {
     /// Write all keys, and stop cleanly.
     Fill,
@@ -63,7 +59,7 @@ pub(crate) enum Task {
     Churn,
 }
 
-fn arguments(task: Task, store: Store, folder: &Path, keys: u64, args: &FileArgs) -> [String; 7] {
+fn arguments(task: Task, store: Store, folder: &std::path::Path, keys: u64, args: &FileArgs) -> [String; 7] {
     let [keys, rounds, window_ms] = [keys, args.run.rounds, args.window_ms].map(|number| number.to_string());
     let folder = folder.display().to_string();
     ["file-task".to_owned(), word(&task), word(&store), folder, keys, rounds, window_ms]
@@ -205,7 +201,7 @@ fn open(args: &FileTaskArgs) -> Result<Sample> {
     let allocated = counting::allocated_bytes();
     let [resident_after, anonymous_after] = counting::resident_bytes()?;
     for turn in 0..LOOKED_UP {
-        let found = entry.loaded.replay(&runtime, scattered(turn, args.keys))?;
+        let found = entry.loaded.replay(&runtime, crate::inputs::scattered(turn, args.keys))?;
         ensure!(found == bytes, "an outcome has another length");
     }
     let keys = float(args.keys);
@@ -342,7 +338,7 @@ async fn live(store: &Churned, clock: &ManualClock) -> Result<(u64, u64)> {
         let page = store.store().scan(Scan { after, limit: BATCH, ..Scan::default() }).await?.value;
         for record in page.records.iter().filter(|record| record.is_live(clock.now())) {
             records += 1;
-            bytes += encode(record)?.len() as u64;
+            bytes += semel::codec::encode(record)?.len() as u64;
         }
         after = page.next;
         if after.is_none() {

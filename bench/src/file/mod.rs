@@ -10,7 +10,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::ValueEnum;
 use semel_file::FileStore;
 use tokio::runtime::Runtime;
 
@@ -43,7 +42,7 @@ const IN_PLACE_BYTES: u64 = 64 << 20;
 
 const LOADED_TOGETHER: u64 = 1_024;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Store {
     /// The durable store, driven by the machine directly.
     SemelFile,
@@ -367,7 +366,6 @@ fn disk_bar(rows: &Rows) -> Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::callers::Plan;
     use crate::contestants::refuses_a_second_claim;
     use crate::inputs::Response;
     use crate::report::{rates, reached};
@@ -451,7 +449,7 @@ mod tests {
         let bytes = Response::new().encoded().len();
         for store in Store::ALL {
             let entry = store.load(&folder.fresh(&word(&store)).unwrap(), 3_000, &runtime).unwrap();
-            let plan = Plan { work: CYCLES, callers: 64, span: Duration::from_millis(60) };
+            let plan = crate::callers::Plan { work: CYCLES, callers: 64, span: Duration::from_millis(60) };
             let sample = entry.loaded.window(&runtime, plan).unwrap();
             assert!(sample[&Metric::PerSecond] > 0.0, "{store:?}: {sample:?}");
             assert!(sample[&Metric::P50Us] <= sample[&Metric::P99Us], "{store:?}: {sample:?}");

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use async_trait::async_trait;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
@@ -14,7 +13,6 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use axum_idempotent::{IdempotentLayer, IdempotentOptions};
-use clap::ValueEnum;
 use cratestack_axum::idempotency::{IdempotencyLayer as CratestackLayer, IdempotencyStore};
 use cratestack_core::{CratestackError, IdempotencyRecord, ReservationOutcome};
 use cratestack_redis::RedisIdempotencyStore;
@@ -24,13 +22,8 @@ use dashmap::mapref::entry::Entry;
 use ruts::store::moka::MokaStore;
 use ruts::{CookieOptions, SessionLayer};
 use semel::Semel;
-use semel_file::FileStore;
 use semel_http::{IdempotencyLayer, Principal};
 use serde::{Deserialize, Serialize};
-use tower_cookies::CookieManagerLayer;
-
-use super::requests::SESSION_COOKIE;
-use crate::contestants::roomy;
 
 pub(super) const CHARGES: &str = "/charges";
 pub(super) const RUNS: &str = "/runs";
@@ -96,7 +89,7 @@ pub(super) fn counts(Runs(runs): Runs) -> Router {
 }
 
 /// What is around the handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Layer {
     Bare,
     SemelMemory,
@@ -111,8 +104,8 @@ pub(super) fn router(layer: Layer, location: &str) -> Result<Router> {
     let charges = charges(runs.clone());
     let layered = match layer {
         Layer::Bare => charges,
-        Layer::SemelMemory => semel(charges, Semel::new(roomy())),
-        Layer::SemelFile => semel(charges, Semel::new(FileStore::open(location)?)),
+        Layer::SemelMemory => semel(charges, Semel::new(crate::contestants::roomy())),
+        Layer::SemelFile => semel(charges, Semel::new(semel_file::FileStore::open(location)?)),
         Layer::AxumIdempotent => axum_idempotent(charges),
         Layer::CratestackRedis => cratestack(charges, RedisIdempotencyStore::open(location, "bench")?),
         Layer::CratestackMap => cratestack(charges, MapStore::default()),
@@ -134,11 +127,11 @@ fn axum_idempotent(charges: Router) -> Router {
     // them. Sessions are therefore many and short here, which suits it: see `CALLERS`.
     let store = Arc::new(MokaStore::builder().max_capacity(1_000_000).build());
     let options = IdempotentOptions::new(24 * 60 * 60).use_idempotency_key_header(None, false);
-    let cookie = CookieOptions::build().name(SESSION_COOKIE).session_cookie().path("/");
+    let cookie = CookieOptions::build().name(super::requests::SESSION_COOKIE).session_cookie().path("/");
     charges
         .layer(IdempotentLayer::<MokaStore>::new(options))
         .layer(SessionLayer::new(store).with_cookie_options(cookie))
-        .layer(CookieManagerLayer::new())
+        .layer(tower_cookies::CookieManagerLayer::new())
 }
 
 /// The layer of cratestack-axum, as it is published. It tells callers apart by `Authorization`.
@@ -171,7 +164,7 @@ fn id(principal: &str, key: &str) -> (String, String) {
     (principal.to_owned(), key.to_owned())
 }
 
-#[async_trait]
+#[async_trait::async_trait]
 impl IdempotencyStore for MapStore {
     async fn reserve_or_fetch(
         &self,

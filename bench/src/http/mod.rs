@@ -7,7 +7,6 @@ mod layers;
 mod requests;
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use crate::process::{SemelProgram, SemelStore, Server, free_port, serve};
 use crate::report::{
     Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, TENTHS, WHOLE, drive, grouped,
 };
-use crate::servers::redis_version;
 pub(crate) use layers::Layer;
 use requests::{CALLERS, Keys, REPLAYED_KEYS, runs, window};
 
@@ -115,7 +113,7 @@ pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     page.fact("filesystem", filesystem(folder.path(), "name a folder on a disk with --folder")?);
     let redis = Redis::start(AppendFsync::EverySecond)?;
     page.fact("nginx", nginx_version()?);
-    page.fact("Redis", redis_version(&redis).context("Redis does not answer")?);
+    page.fact("Redis", crate::servers::redis_version(&redis).context("Redis does not answer")?);
     let semel = SemelProgram::new(args.semel.as_deref());
     semel.describe(&mut page);
     page.fact_other_processes();
@@ -214,7 +212,7 @@ enum AccessLog {
 }
 
 /// Starts nginx, as it is installed, before the server on port `upstream`.
-fn start_nginx(upstream: u16, log: AccessLog, folder: &Path) -> Result<Server> {
+fn start_nginx(upstream: u16, log: AccessLog, folder: &std::path::Path) -> Result<Server> {
     let port = free_port()?;
     let configuration = folder.join("nginx.conf");
     let folder_text = folder.to_str().context("the path of the folder is not UTF-8")?;
@@ -301,19 +299,17 @@ mod tests {
     use std::net::{Ipv4Addr, TcpStream};
 
     use axum::Router;
-    use axum::http::header::HeaderName;
     use axum::middleware::map_response;
     use axum::response::Response;
 
     use super::layers::{Runs, charges, counts};
     use super::*;
-    use crate::process::served;
     use crate::report::{rates, reached};
 
     /// The handler with a change, in this process.
     fn changed(change: impl FnOnce(Router) -> Router) -> u16 {
         let runs = Runs::default();
-        served(change(charges(runs.clone())).merge(counts(runs)))
+        crate::process::served(change(charges(runs.clone())).merge(counts(runs)))
     }
 
     fn measured(port: u16, keys: Keys) -> Result<requests::Window> {
@@ -345,7 +341,7 @@ mod tests {
         let lie = async |mut response: Response| {
             let location = response.headers().get("location");
             if location.is_some_and(|location| location.as_bytes().ends_with(b"42")) {
-                let replayed = HeaderName::from_static("idempotent-replayed");
+                let replayed = axum::http::header::HeaderName::from_static("idempotent-replayed");
                 response.headers_mut().insert(replayed, "true".parse().unwrap());
             }
             response

@@ -1,6 +1,4 @@
 //! Horizontal bars with axes and labels, as SVG.
-
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::page::{Shown, WHOLE};
@@ -90,7 +88,7 @@ pub(super) fn draw(title: &str, notes: &[String; 2], own: &[&str], panels: &[Pan
     svg + "</svg>\n"
 }
 
-type Colours<'a> = BTreeMap<&'a str, &'static str>;
+type Colours<'a> = std::collections::BTreeMap<&'a str, &'static str>;
 
 /// The next colour for every new name.
 fn colours<'a>(own: &[&str], panels: &'a [Panel]) -> Colours<'a> {

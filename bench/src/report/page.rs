@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use super::chart::{Panel, draw};
 use super::rows::{Bar, Case, Metric, Row, Rows, Spread, float};
 use crate::folder::workspace;
-use crate::timing::OtherProcesses;
 
 /// What a measurement found, and how it is shown.
 pub(crate) struct Page {
@@ -49,7 +48,7 @@ impl Page {
 
     /// Waits a second, and notes how busy other processes are.
     pub(crate) fn fact_other_processes(&mut self) {
-        let share = OtherProcesses::share_while_idle() * 100.0;
+        let share = crate::timing::OtherProcesses::share_while_idle() * 100.0;
         self.fact("other processes", format!("{share:.0}% of the machine before the first window"));
     }
 
@@ -260,7 +259,6 @@ fn group_digits(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::rates;
 
     #[test]
     fn a_table_lines_up_and_keeps_its_columns() {
@@ -284,7 +282,7 @@ mod tests {
         let template = "# The title\n\nWords.\n\n## Cycles\n\n{cycles}\n\n## Replays\n\n{replays}\n";
         let settings = json!({ "keys": 1_000, "only": [] });
         let mut page = Page::new("name", template, &settings).unwrap();
-        page.rows = rates(&[(own, &[3_000.0, 1_000.0, 2_000.0]), (peer, &[1_000.0; 3])]);
+        page.rows = crate::report::rates(&[(own, &[3_000.0, 1_000.0, 2_000.0]), (peer, &[1_000.0; 3])]);
         page.fact("filesystem", "ext4");
         page.bars.push(page.rows.at_least("own".to_owned(), 3.0, own, peer));
         let columns = [

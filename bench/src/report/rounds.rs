@@ -46,7 +46,6 @@ fn progress(length: u64) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Metric;
 
     #[test]
     fn another_case_starts_each_round_and_every_case_has_a_sample_of_each() {
@@ -54,7 +53,7 @@ mod tests {
         let (mut rows, mut order) = (Rows::default(), String::new());
         drive(2, &[vec![c], vec![a, b]], &mut rows, &mut |case, ()| {
             order += case.contestant;
-            Ok(vec![(case, Sample::from([(Metric::PerSecond, 1.0)]))])
+            Ok(vec![(case, Sample::from([(crate::report::Metric::PerSecond, 1.0)]))])
         })
         .unwrap();
         assert_eq!(order, "cabcba");

@@ -1,6 +1,4 @@
 //! What was measured: one row a case, one sample a round, and the figures that are made of them.
-
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +38,7 @@ pub(crate) enum Metric {
     DiskPerLive,
 }
 
-pub(crate) type Sample = BTreeMap<Metric, f64>;
+pub(crate) type Sample = std::collections::BTreeMap<Metric, f64>;
 
 /// Who was measured doing what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -5,14 +5,9 @@
 
 mod postgres;
 mod redis;
-
-use std::ops::Range;
-use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use semel::Semel;
-use semel::record::StateWord;
 use semel::store::{Scan, Store};
 use tokio::runtime::Runtime;
 
@@ -41,11 +36,11 @@ async fn load_semel(store: impl Store + Clone, keys: u64) -> Result<Entry> {
     for numbers in batches(keys) {
         loader.fill(numbers).await?;
     }
-    let semel = Semel::builder(store).replays_kept(0, 0).build()?;
+    let semel = semel::Semel::builder(store).replays_kept(0, 0).build()?;
     Ok(Entry::new(SEMEL, Engine::over(semel, outcome), keys))
 }
 
-fn batches(keys: u64) -> impl Iterator<Item = Range<u64>> {
+fn batches(keys: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
     (0..keys).step_by(LOADED_TOGETHER).map(move |first| first..keys.min(first + LOADED_TOGETHER as u64))
 }
 
@@ -119,7 +114,7 @@ fn check(
         if found.duplicates.is_none_or(|duplicates| duplicates >= answers.replayed) {
             break;
         }
-        sleep(Duration::from_millis(250));
+        std::thread::sleep(Duration::from_millis(250));
         found = runtime.block_on(count())?;
     }
     ensure!(
@@ -146,7 +141,7 @@ async fn census_of(store: &impl Store) -> Result<Census> {
         for record in &page.records {
             let is_whole = record.outcome().is_some_and(|outcome| outcome.bytes().len() == BODY_BYTES);
             found.records += 1;
-            found.done += u64::from(record.state.word() == StateWord::Done && is_whole);
+            found.done += u64::from(record.state.word() == semel::record::StateWord::Done && is_whole);
             attempts += u64::from(record.attempt);
             duplicates += record.duplicates.count;
         }

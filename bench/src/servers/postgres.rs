@@ -12,7 +12,6 @@ use cratestack_sqlx::sqlx::types::Uuid;
 use semel_postgres::{PostgresStore, migrate};
 use test_services::Postgres;
 use tokio::sync::Semaphore;
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
 use super::{Census, SEMEL, batches, census_of, check, describe, load_semel, measure};
@@ -152,7 +151,8 @@ impl Contestant for PerCall {
         let fingerprint = inputs::digest(number);
         let connection = self.pool.take().await?;
         let Connection { client, statements: [upsert, select, _] } = &connection;
-        let parameters: [&(dyn ToSql + Sync); 3] = [&key, &token, &fingerprint.as_slice()];
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+            [&key, &token, &fingerprint.as_slice()];
         let is_new = client.query_opt(upsert, &parameters).await?.is_some();
         let row = if is_new { None } else { client.query_opt(select, &[&key]).await? };
         self.pool.give_back(connection);
@@ -278,13 +278,12 @@ fn tomorrow() -> SystemTime {
 
 #[cfg(test)]
 mod tests {
-    use semel::Semel;
-
     use super::super::COUNTED;
     use super::super::tests::work;
     use super::*;
     use crate::contestants::{Engine, refuses_a_second_claim};
     use crate::report::Metric;
+    use semel::Semel;
 
     #[test]
     fn no_contestant_on_postgres_runs_a_key_twice_and_each_hands_back_the_outcome() {

@@ -1,7 +1,5 @@
 //! semel on Redis, beside the three commands that projects write themselves, call by call.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, bail, ensure};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client};
@@ -106,7 +104,7 @@ impl PerCall {
 
 async fn connect(url: &str) -> Result<MultiplexedConnection> {
     // As patient as semel: a busy server is slow, and by default the driver gives up after half a second.
-    let config = AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(30)));
+    let config = AsyncConnectionConfig::new().set_response_timeout(Some(std::time::Duration::from_secs(30)));
     Ok(Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?)
 }
 
@@ -159,19 +157,17 @@ fn key(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use semel::Semel;
 
     use super::super::tests::work;
     use super::*;
     use crate::contestants::{Engine, refuses_a_second_claim};
-    use crate::report::Rows;
 
     #[test]
     fn no_contestant_on_redis_runs_a_key_twice_and_each_hands_back_the_outcome() {
         let (server, runtime) = (Redis::start(AppendFsync::Always).unwrap(), runtime(2).unwrap());
         let url = server.url();
         let (semel, per_call) = runtime.block_on(async {
-            let semel = Semel::new(RedisStore::connect(&url).await.unwrap());
+            let semel = semel::Semel::new(RedisStore::connect(&url).await.unwrap());
             (Engine::over(semel, Response::new().body), PerCall::load(&url, 10).await.unwrap())
         });
         refuses_a_second_claim(("semel", BODY_BYTES), &runtime, &semel);
@@ -189,7 +185,7 @@ mod tests {
         });
         work(&semel, &runtime);
         work(&per_call, &runtime);
-        let mut rows = Rows::default();
+        let mut rows = crate::report::Rows::default();
         check(&semel, 2_000, &runtime, &mut rows, async || census_of(&store).await).unwrap();
         check(&per_call, 2_000, &runtime, &mut rows, async || census(&url).await).unwrap();
         server.ask(&["SET", "per-call:one more", "r"]).unwrap();
