@@ -117,7 +117,7 @@ fn batch(items: impl Iterator<Item = String>) -> String {
     format!(r#"{{"items":[{}]}}"#, items.collect::<Vec<_>>().join(","))
 }
 
-fn post_request(path: &str, body: &str) -> Vec<u8> {
+fn post_to(path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
@@ -132,10 +132,10 @@ fn width(contestant: Contestant) -> u64 {
 
 fn first(contestant: Contestant, number: u64) -> Vec<u8> {
     match contestant {
-        Contestant::Echo | Contestant::Redis => post_request(ECHO_PATH, &claim(number)),
-        Contestant::Single(_) => post_request("/v1/claim", &claim(number)),
+        Contestant::Echo | Contestant::Redis => post_to(ECHO_PATH, &claim(number)),
+        Contestant::Single(_) => post_to("/v1/claim", &claim(number)),
         Contestant::Batched(_) => {
-            post_request("/v1/claim/batch", &batch((0..width(contestant)).map(|more| claim(number + more))))
+            post_to("/v1/claim/batch", &batch((0..width(contestant)).map(|more| claim(number + more))))
         }
     }
 }
@@ -154,10 +154,8 @@ fn second(contestant: Contestant, number: u64, answer: &[u8]) -> Result<Option<V
         lossy(answer)
     );
     Ok(Some(match (contestant, permits.as_slice()) {
-        (Contestant::Single(_), [permit]) => post_request("/v1/complete", &complete(permit)),
-        (_, permits) => {
-            post_request("/v1/complete/batch", &batch(permits.iter().map(|permit| complete(permit))))
-        }
+        (Contestant::Single(_), [permit]) => post_to("/v1/complete", &complete(permit)),
+        (_, permits) => post_to("/v1/complete/batch", &batch(permits.iter().map(|permit| complete(permit)))),
     }))
 }
 
@@ -313,17 +311,16 @@ fn describe(page: &mut Page) {
         Column::times("cycles/s × Redis", Metric::PerSecond, |case| (case, redis)),
     ];
     page.table(CYCLES, &columns);
-    let (rows, p99) =
-        (page.rows.of(CYCLES), |row: &Row| format!("p99 {:.1} ms", row.median(Metric::P99Us) / 1e3));
     let bar = |metric| {
         move |row: &Row| {
-            let bar = ChartBar::of(row, metric, WHOLE, &p99(row));
+            let p99 = format!("p99 {:.1} ms", row.median(Metric::P99Us) / 1e3);
+            let bar = ChartBar::of(row, metric, WHOLE, &p99);
             let (name, label) = row.case.contestant.split_once(", ").unwrap_or((&bar.name, &bar.name));
             (label.to_owned(), ChartBar { name: name.to_owned(), ..bar })
         }
     };
     let (title, axis) = ("Requests, one key each", "requests per second: more is better");
-    let single = Panel::new(title, axis, rows.take(3), bar(Metric::RequestsPerSecond));
+    let single = Panel::new(title, axis, page.rows.of(CYCLES).take(3), bar(Metric::RequestsPerSecond));
     let title = "Keys claimed and completed in batches of 100; SET NX";
     let axis = "cycles per second: more is better; p99 is of a batch";
     let batched = Panel::new(title, axis, page.rows.of(CYCLES).skip(3), bar(Metric::PerSecond));

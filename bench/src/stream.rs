@@ -51,7 +51,9 @@ impl Backend {
 }
 
 pub(crate) fn run(args: &StreamArgs) -> Result<()> {
-    let servers = Servers::start(args.folder.as_deref())?;
+    let folder = TempFolder::under(args.folder.as_deref())?;
+    let servers =
+        Servers { folder, postgres: Postgres::start()?, redis: Redis::start(AppendFsync::EverySecond)? };
     let mut page = Page::new("stream", include_str!("pages/stream.md"), args)?;
     page.fact("filesystem", servers.filesystem()?);
     page.fact("PostgreSQL", postgres_version(&servers.postgres)?);
@@ -104,11 +106,6 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(folder: Option<&std::path::Path>) -> Result<Self> {
-        let folder = TempFolder::under(folder)?;
-        Ok(Self { folder, postgres: Postgres::start()?, redis: Redis::start(AppendFsync::EverySecond)? })
-    }
-
     /// The filesystem of the file store; all data are on a disk.
     fn filesystem(&self) -> Result<String> {
         for server in [self.postgres.folder(), self.redis.folder()] {

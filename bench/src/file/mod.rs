@@ -145,11 +145,7 @@ pub(crate) fn run(args: &FileArgs) -> Result<()> {
         describe_disk(&mut page, args.keys);
     }
     drop(folder);
-    if !args.only.is_empty() && args.run.results.is_none() {
-        // A part must not replace the results of the whole.
-        page.print();
-        return Ok(());
-    }
+    page.is_part = !args.only.is_empty();
     page.publish(args.run.results.as_deref())
 }
 

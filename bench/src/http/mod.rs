@@ -46,12 +46,7 @@ enum Front {
     Proxy(SemelStore),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    case: Case,
-    keys: Keys,
-    front: Front,
-}
+type Line = (Case, (Keys, Front));
 
 const fn layer(name: &'static str, keys: Keys) -> Case {
     Case::new(LAYERS, name).setting(keys.words()).load(64)
@@ -64,11 +59,7 @@ const fn proxy(name: &'static str, keys: Keys) -> Case {
 /// Every line of a part, in the order of its table.
 fn lines(part: HttpPart) -> Vec<Line> {
     use Front::{Handler, Nginx, Proxy};
-    let of = |case: fn(&'static str, Keys) -> Case, name, front, keys| Line {
-        case: case(name, keys),
-        keys,
-        front,
-    };
+    let of = |case: fn(_, _) -> Case, name, front, keys| (case(name, keys), (keys, front));
     match part {
         HttpPart::Layer => {
             let all = [
@@ -80,11 +71,9 @@ fn lines(part: HttpPart) -> Vec<Line> {
             ];
             let keyed = [Keys::New, Keys::Done].into_iter().flat_map(|keys| all.map(|one| (one, keys)));
             let keyed = keyed.map(|((name, around), keys)| of(layer, name, Handler(around), keys));
-            let bare = of(layer, BARE, Handler(Layer::Bare), Keys::None);
-            [bare, of(layer, SEMEL_MEMORY, Handler(Layer::SemelMemory), Keys::None)]
-                .into_iter()
-                .chain(keyed)
-                .collect()
+            let unkeyed = [(BARE, Layer::Bare), (SEMEL_MEMORY, Layer::SemelMemory)];
+            let unkeyed = unkeyed.map(|(name, around)| of(layer, name, Handler(around), Keys::None));
+            unkeyed.into_iter().chain(keyed).collect()
         }
         HttpPart::Proxy => vec![
             of(proxy, NGINX, Nginx(AccessLog::Off), Keys::None),
@@ -123,11 +112,7 @@ pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     // With --line, bars of other lines are left out; otherwise what was not measured is not reached.
     page.bars = bars.filter(|bar| args.line.is_none() || !bar.found.contains("NaN")).collect();
     describe(&mut page, args);
-    if !(args.only.is_empty() && args.line.is_none()) && args.run.results.is_none() {
-        // A part must not replace the results of the whole.
-        page.print();
-        return Ok(());
-    }
+    page.is_part = !args.only.is_empty() || args.line.is_some();
     page.publish(args.run.results.as_deref())
 }
 
@@ -142,19 +127,19 @@ struct Backends<'a> {
 }
 
 fn measure(args: &HttpArgs, backends: &Backends<'_>, rows: &mut Rows) -> Result<()> {
-    let wanted = |part: HttpPart| -> Vec<(Case, Line)> {
-        let is_wanted = |line: &Line| {
-            let name = format!("{}, {}", line.case.contestant, line.keys.words());
-            args.line.as_ref().is_none_or(|text| name.contains(text)) || line.case == base(part)
+    let wanted = |part: HttpPart| {
+        let is_wanted = |(case, _): &Line| {
+            let name = format!("{}, {}", case.contestant, case.setting);
+            args.line.as_ref().is_none_or(|text| name.contains(text)) || *case == base(part)
         };
-        lines(part).into_iter().filter(is_wanted).map(|line| (line.case, line)).collect()
+        lines(part).into_iter().filter(is_wanted).collect()
     };
-    let groups: Vec<_> = args.parts().map(wanted).collect();
+    let groups: Vec<Vec<Line>> = args.parts().map(wanted).collect();
     let (mut first, span) = (0, Duration::from_millis(args.window_ms));
-    drive(args.run.rounds, &groups, rows, &mut |case, line| {
-        let servers = line.start(backends)?;
+    drive(args.run.rounds, &groups, rows, &mut |case, (keys, front)| {
+        let servers = Servers::start(*front, backends)?;
         let plan = Plan { port: servers.front.port, pid: servers.front.pid(), span };
-        let window = window(plan, case.load, line.keys, first)?;
+        let window = window(plan, case.load, *keys, first)?;
         let ran = runs(servers.handler.as_ref().unwrap_or(&servers.front).port)?;
         ensure!(ran == window.runs, "the handler ran {ran} times, and clients saw {} runs", window.runs);
         first = window.next;
@@ -169,17 +154,15 @@ struct Servers {
     handler: Option<Server>,
 }
 
-impl Line {
-    /// Starts its servers anew: nothing is kept of an earlier window but what Redis has.
-    fn start(&self, backends: &Backends<'_>) -> Result<Servers> {
+impl Servers {
+    /// Starts them anew: nothing is kept of an earlier window but what Redis has.
+    fn start(front: Front, backends: &Backends<'_>) -> Result<Self> {
         let folder = backends.folder.fresh("server")?;
         let handler = |layer: Layer, location: &str| {
-            Server::of_this_program(
-                &["http-serve", &word(&layer), location],
-                &backends.folder.fresh("handler")?,
-            )
+            let log = backends.folder.fresh("handler")?;
+            Server::of_this_program(&["http-serve", &word(&layer), location], &log)
         };
-        let (front, handler) = match self.front {
+        let (front, handler) = match front {
             Front::Handler(layer) => {
                 let location = match layer {
                     Layer::CratestackRedis => backends.redis,
@@ -200,7 +183,7 @@ impl Line {
                 (backends.semel.start(&arguments, store, &folder)?, Some(handler))
             }
         };
-        Ok(Servers { front, handler })
+        Ok(Self { front, handler })
     }
 }
 

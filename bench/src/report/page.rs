@@ -25,6 +25,8 @@ pub(crate) struct Page {
     panels: Vec<Panel>,
     /// Bars of the chart that are semel's, beside those whose name starts with `semel`.
     pub(crate) own: &'static [&'static str],
+    /// Whether only a part was measured: it must not replace the results of the whole.
+    pub(crate) is_part: bool,
 }
 
 impl Page {
@@ -38,8 +40,8 @@ impl Page {
         // Paths of a machine say nothing about its numbers.
         settings.retain(|name, _| !["results", "folder", "semel"].contains(&name.as_str()));
         let (template, facts) = (template.into(), machine_and_build());
-        let (values, rows, bars, panels, own) = Default::default();
-        Ok(Self { name, template, values, facts, settings, rows, bars, panels, own })
+        let (values, rows, bars, panels, own, is_part) = Default::default();
+        Ok(Self { name, template, values, facts, settings, rows, bars, panels, own, is_part })
     }
 
     pub(crate) fn fact(&mut self, name: &'static str, value: impl Into<String>) {
@@ -68,13 +70,12 @@ impl Page {
         self.panels.push(panel);
     }
 
-    pub(crate) fn print(&self) {
-        print!("{}", self.markdown());
-    }
-
     /// Prints the page, and writes it as `NAME.md`, `NAME.svg` and `NAME.json`; by default to `results` of this workspace.
     pub(crate) fn publish(&self, results: Option<&Path>) -> Result<()> {
-        self.print();
+        print!("{}", self.markdown());
+        if self.is_part && results.is_none() {
+            return Ok(());
+        }
         let folder = results.map_or_else(|| workspace().join("results"), Path::to_path_buf);
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let title = self.template.lines().next().unwrap_or_default().trim_start_matches("# ");

@@ -20,7 +20,7 @@ use crate::callers::{CYCLES, Entry, REPLAYS, THREADS, at_least_best_peer, cpu_at
 use crate::contestants::{Claimed, Contestant};
 use crate::folder::filesystem;
 use crate::inputs::{self, BODY_BYTES, Name, OPERATION, Response, SCOPE};
-use crate::report::{Bar, Case, Page, Rows};
+use crate::report::{Case, Page};
 
 const PER_CALL: &str = "per call, pool of 32";
 const CRATESTACK: &str = "cratestack-sqlx";
@@ -47,7 +47,14 @@ pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     check(semel, keys, &runtime, rows, async || census_of(&store).await)?;
     check(per_call, keys, &runtime, rows, async || count(&client, PerCall::COUNT).await)?;
     check(cratestack, keys, &runtime, rows, async || count(&client, Cratestack::COUNT).await)?;
-    page.bars = bars(&page.rows);
+    let (rows, semel) = (&page.rows, Case::new(CYCLES, SEMEL).load(256));
+    page.bars = vec![
+        at_least_best_peer(rows, semel, 4.0),
+        at_least_best_peer(rows, semel.load(32), 1.2),
+        at_least_best_peer(rows, semel.load(1), 0.8),
+        at_least_best_peer(rows, semel.work(REPLAYS), 4.0),
+        cpu_at_most_best_peer(rows, semel, 0.35),
+    ];
     describe(&mut page);
     page.publish(args.run.results.as_deref())
 }
@@ -71,17 +78,6 @@ async fn open(url: &str, keys: u64) -> Result<(Client, PostgresStore, [Entry; 3]
         client.batch_execute(chore).await?;
     }
     Ok((client, store, entries))
-}
-
-fn bars(rows: &Rows) -> Vec<Bar> {
-    let semel = Case::new(CYCLES, SEMEL).load(256);
-    vec![
-        at_least_best_peer(rows, semel, 4.0),
-        at_least_best_peer(rows, semel.load(32), 1.2),
-        at_least_best_peer(rows, semel.load(1), 0.8),
-        at_least_best_peer(rows, semel.work(REPLAYS), 4.0),
-        cpu_at_most_best_peer(rows, semel, 0.35),
-    ]
 }
 
 /// All rows and those that are done, by a statement that takes the length of an outcome.
@@ -282,7 +278,7 @@ mod tests {
     use super::super::tests::work;
     use super::*;
     use crate::contestants::{Engine, refuses_a_second_claim};
-    use crate::report::Metric;
+    use crate::report::{Metric, Rows};
     use semel::Semel;
 
     #[test]
