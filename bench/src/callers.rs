@@ -63,10 +63,6 @@ impl Entry {
         Self { name, setting: "", loaded: Box::new(Loaded { shared, answers: Mutex::default() }) }
     }
 
-    pub(crate) fn setting(self, setting: &'static str) -> Self {
-        Self { setting, ..self }
-    }
-
     pub(crate) fn window(&self, case: Case, runtime: &Runtime, span: Duration) -> Result<Sample> {
         self.loaded.window(runtime, Plan { work: case.work, callers: case.load, span })
     }
@@ -147,7 +143,6 @@ pub(crate) trait LoadedContestant {
     /// What callers were answered, in all windows.
     fn answers(&self) -> Answers;
 
-    /// Claims a key that is done, and returns how many bytes its outcome has.
     fn replay(&self, runtime: &Runtime, number: u64) -> Result<usize>;
 }
 
@@ -246,7 +241,7 @@ impl<C: Contestant> Caller<C> {
         Ok(())
     }
 
-    /// Claims a key that is done; whoever is told anything but its whole outcome fails.
+    /// Claims a key that is done; any answer but its whole outcome is an error.
     async fn replay(&mut self, number: u64) -> Result<()> {
         let bytes = self.shared.contestant.replay(number).await?;
         ensure!(bytes >= BODY_BYTES, "key {number} was replayed with {bytes} bytes");
@@ -327,8 +322,7 @@ where
     Ok(())
 }
 
-/// Waits until this process is idle, at most three seconds: deferred work of one contestant must not take the processor
-/// from the next.
+/// Waits until this process is idle, at most three seconds: deferred work must not disturb the next contestant.
 pub(crate) fn until_quiet() {
     const LOOK_EVERY: Duration = Duration::from_millis(40);
     for _ in 0..75 {

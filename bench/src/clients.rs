@@ -130,8 +130,7 @@ pub(crate) struct Connection {
 impl Connection {
     async fn open(port: u16, shared: &Rc<Shared>) -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let stream =
-            TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
+        let stream = TcpStream::connect(address).await.context("cannot connect to the server")?;
         stream.set_nodelay(true)?;
         Ok(Self { shared: Rc::clone(shared), stream, buffer: Vec::with_capacity(READ_BYTES) })
     }

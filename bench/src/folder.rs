@@ -57,8 +57,7 @@ impl Drop for TempFolder {
     }
 }
 
-/// How many bytes of the disk a folder takes: blocks, not lengths, so that holes do not count and what is kept in
-/// reserve does.
+/// How many bytes of the disk a folder takes: blocks, not lengths, so that holes do not count and reserves do.
 pub(crate) fn disk_bytes(folder: &Path) -> Result<u64> {
     const BLOCK_BYTES: u64 = 512;
     let mut bytes = 0;

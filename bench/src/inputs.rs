@@ -1,8 +1,6 @@
 //! What every contestant is given, the same for all: texts, a request's digest, an outcome, an order.
 
-/// The tenant of every key.
 pub(crate) const SCOPE: &str = "acme";
-/// The kind of work of every key.
 pub(crate) const OPERATION: &str = "charge";
 pub(crate) const BODY_BYTES: usize = 150;
 /// How many bytes of text a key has: tenant, kind of work, name.
@@ -92,8 +90,7 @@ impl Response {
     }
 }
 
-/// The place of `turn` in an order that visits every key below `keys` once, and neighbours far apart: the
-/// same order for all.
+/// The place of `turn` in an order that visits every key below `keys` once, and neighbours far apart.
 pub(crate) fn scattered(turn: u64, keys: u64) -> u64 {
     let bits = u64::BITS - keys.saturating_sub(1).leading_zeros();
     let mask = (1_u64 << bits) - 1;

@@ -12,8 +12,8 @@ use crate::counting;
 use crate::inputs::{self, KEY_BYTES, Response};
 use crate::process::{print_samples, samples_of};
 use crate::report::{
-    Bar, Case, ChartBar, Column, HUNDREDTHS, Metric, Page, Panel, Row, Rows, Sample, Shown, WHOLE, count,
-    drive, float,
+    Bar, Case, ChartBar, Column, HUNDREDTHS, Metric, Page, Panel, Row, Rows, Sample, Samples, Shown, WHOLE,
+    count, drive, float,
 };
 use crate::timing::{Stopwatch, processor_time};
 
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &MemoryArgs) -> Result<()> {
 }
 
 /// One round of one contestant: loads it, then measures replays at that size, and cycles from there on.
-fn windows(case: Case, args: &MemoryArgs) -> Result<Vec<(Case, Sample)>> {
+fn windows(case: Case, args: &MemoryArgs) -> Result<Samples> {
     match case.contestant {
         ENGINE => windows_of(Engine::new(roomy()), case, args),
         STORE => windows_of(StoreAlone::new(roomy()), case, args),
@@ -69,7 +69,7 @@ fn windows(case: Case, args: &MemoryArgs) -> Result<Vec<(Case, Sample)>> {
     }
 }
 
-fn windows_of<C: Contestant>(contestant: C, case: Case, args: &MemoryArgs) -> Result<Vec<(Case, Sample)>> {
+fn windows_of<C: Contestant>(contestant: C, case: Case, args: &MemoryArgs) -> Result<Samples> {
     let tasks = usize::try_from(case.load)?;
     let runtime = runtime(tasks)?;
     let contestant = std::sync::Arc::new(contestant);

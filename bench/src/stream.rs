@@ -68,8 +68,7 @@ pub(crate) fn run(args: &StreamArgs) -> Result<()> {
     until_quiet();
     page.fact_other_processes();
     measure(args, &mut entries, &runtime, &mut page.rows)?;
-    let receipts = entries.iter().map(|entry| entry.ensure_kept(&runtime));
-    let receipts = receipts.sum::<Result<u64>>()?;
+    let receipts = entries.iter().map(|entry| entry.ensure_kept(&runtime)).sum::<Result<u64>>()?;
     page.value("receipts", grouped(receipts));
     page.bars = bars(&page.rows);
     describe(&mut page);
@@ -144,15 +143,14 @@ struct Entry {
 }
 
 impl Entry {
-    /// One window. In memory, new events go into a store of their own, which is dropped afterwards: there is not room for
-    /// those of all windows.
+    /// In memory, new events go into a store of their own: there is not room for those of all windows.
     fn window(&mut self, runtime: &Runtime, plan: Plan) -> Result<Sample> {
         if self.backend == Backend::Memory && plan.kind == Kind::New {
             let (sample, checked) = in_a_task(runtime, async move {
                 let mut reader = StreamReader::begin(pipeline(MemoryStore::new())?, 0).await?;
                 let sample = reader.window(plan).await?;
                 reader.ensure_kept(0).await?;
-                Ok((sample, reader.receipts()))
+                Ok((sample, reader.next))
             })?;
             self.checked += checked;
             return Ok(sample);
@@ -168,7 +166,7 @@ impl Entry {
         let (reader, loaded) = (self.reader.clone(), self.loaded);
         in_a_task(runtime, async move { reader.ensure_kept(loaded).await })
             .with_context(|| format!("the numbers of {} are void", self.backend.name()))?;
-        Ok(self.reader.receipts() + self.checked)
+        Ok(self.reader.next + self.checked)
     }
 }
 
@@ -230,18 +228,13 @@ impl StreamReader {
         Ok(Self { pipeline, reader, next: events, again: 0 })
     }
 
-    fn receipts(&self) -> u64 {
-        self.next
-    }
-
     /// Sends batches through, some unmeasured ones first.
     async fn window(&mut self, plan: Plan) -> Result<Sample> {
         let mut left = EVENTS_MAX;
         self.batches(plan, plan.span / 5, &mut left).await?;
         let ran_before = processor_time();
         let tally = self.batches(plan, plan.span, &mut left).await?;
-        let cpu = processor_time().saturating_sub(ran_before);
-        tally.sample(cpu)
+        tally.sample(processor_time().saturating_sub(ran_before))
     }
 
     async fn batches(&mut self, plan: Plan, span: Duration, left: &mut u64) -> Result<Tally> {
@@ -250,8 +243,10 @@ impl StreamReader {
             // Making the events is the work of a source, and not measured.
             let batch = self.batch(plan);
             ensure!(self.next <= NAMES_MAX, "there are no new events left: use fewer rounds");
+            // Ready at once: what is measured is the pipeline.
+            let handler = |_: &Event, _| std::future::ready(Ok(Outcome::success(*b"")));
             let watch = Stopwatch::start();
-            let processed = self.process(&batch).await?;
+            let processed = self.pipeline.process(&batch, &EventKey::Broker, handler).await?;
             if plan.kind == Kind::New {
                 self.commit(&batch, &processed).await?;
             }
@@ -283,12 +278,6 @@ impl StreamReader {
         (first..first + plan.batch).map(event).collect()
     }
 
-    async fn process(&self, batch: &[Event]) -> Result<Processed> {
-        // Ready at once: what is measured is the pipeline.
-        let handler = |_: &Event, _| std::future::ready(Ok(Outcome::success(*b"")));
-        Ok(self.pipeline.process(batch, &EventKey::Broker, handler).await?)
-    }
-
     /// The offset, behind the last event up to which all have their receipts.
     async fn commit(&self, batch: &[Event], processed: &Processed) -> Result<()> {
         let done = batch.get(..processed.contiguous()).unwrap_or_default();
@@ -310,7 +299,7 @@ impl StreamReader {
             ensure!(unseen == 0, "{unseen} of the events from {:?} on have no receipt", numbers.first());
         }
         let offset = self.pipeline.offset(STREAM).await?.and_then(|offset| offset.position);
-        let last = (self.next > loaded).then(|| position(self.next - 1));
+        let last = (self.next > loaded).then(|| Position::new(u128::from(self.next - 1)));
         ensure!(offset == last, "the offset is {offset:?}, and {last:?} was the last that was committed");
         Ok(())
     }
@@ -329,10 +318,6 @@ fn ensure_answered(plan: Plan, processed: &Processed) -> Result<()> {
 
 fn id(number: u64) -> String {
     Name::of(number).as_str().to_owned()
-}
-
-fn position(number: u64) -> Position {
-    Position::new(u128::from(number))
 }
 
 fn event(number: u64) -> Event {
@@ -431,16 +416,16 @@ mod tests {
     #[test]
     fn windows_of_both_kinds_leave_receipts_and_an_offset_behind() {
         runtime(1).unwrap().block_on(async {
-            let mut course = StreamReader::begin(default_pipeline(), 1_000).await.unwrap();
+            let mut reader = StreamReader::begin(default_pipeline(), 1_000).await.unwrap();
             for batch in [1, 100] {
                 for kind in [Kind::New, Kind::Duplicates] {
-                    let window = course.window(plan(batch, kind)).await.unwrap();
+                    let window = reader.window(plan(batch, kind)).await.unwrap();
                     assert!(window[&Metric::PerSecond] > 0.0, "{window:?}");
                     assert!(window[&Metric::P50Us] <= window[&Metric::P99Us], "{window:?}");
                 }
             }
-            assert!(course.receipts() > 1_000);
-            course.ensure_kept(1_000).await.unwrap();
+            assert!(reader.next > 1_000);
+            reader.ensure_kept(1_000).await.unwrap();
         });
     }
 
@@ -448,17 +433,17 @@ mod tests {
     fn an_offset_that_is_elsewhere_is_noticed() {
         runtime(1).unwrap().block_on(async {
             let pipeline = default_pipeline();
-            let mut course = StreamReader::begin(pipeline.clone(), 1_000).await.unwrap();
-            course.window(plan(10, Kind::New)).await.unwrap();
+            let mut reader = StreamReader::begin(pipeline.clone(), 1_000).await.unwrap();
+            reader.window(plan(10, Kind::New)).await.unwrap();
             pipeline.rewind(STREAM, Some(Position::new(3))).await.unwrap();
-            assert!(course.ensure_kept(1_000).await.unwrap_err().to_string().contains("the offset is"));
-            let reader = pipeline.take(STREAM).await.unwrap();
-            let last = u128::from(course.receipts() - 1);
-            let commit = reader.commit(Position::new(last), None).await.unwrap();
+            assert!(reader.ensure_kept(1_000).await.unwrap_err().to_string().contains("the offset is"));
+            let second = pipeline.take(STREAM).await.unwrap();
+            let last = u128::from(reader.next - 1);
+            let commit = second.commit(Position::new(last), None).await.unwrap();
             assert!(matches!(commit, Commit::Committed(_)), "{commit:?}");
-            course.ensure_kept(1_000).await.unwrap();
-            course.window(plan(10, Kind::New)).await.unwrap_err();
-            assert!(course.ensure_kept(1_000).await.is_err(), "whoever was fenced committed nothing");
+            reader.ensure_kept(1_000).await.unwrap();
+            reader.window(plan(10, Kind::New)).await.unwrap_err();
+            assert!(reader.ensure_kept(1_000).await.is_err(), "whoever was fenced committed nothing");
         });
     }
 
@@ -469,9 +454,9 @@ mod tests {
             // Over long before the window is.
             let forgetful =
                 Pipeline::builder(&semel, "p").retention(Duration::from_micros(1)).build().unwrap();
-            let mut course = StreamReader::begin(forgetful, 0).await.unwrap();
-            course.window(plan(10, Kind::New)).await.unwrap();
-            assert!(course.ensure_kept(0).await.unwrap_err().to_string().contains("have no receipt"));
+            let mut reader = StreamReader::begin(forgetful, 0).await.unwrap();
+            reader.window(plan(10, Kind::New)).await.unwrap();
+            assert!(reader.ensure_kept(0).await.unwrap_err().to_string().contains("have no receipt"));
         });
     }
 

@@ -24,10 +24,8 @@ impl Stopwatch {
     }
 }
 
-/// How long the threads of this process have run, on any core; zero where the system does not say.
-///
-/// Real time counts the neighbours of a busy machine too, processor time does not: where the two disagree about
-/// who is faster, the machine was not idle.
+/// How long the threads of this process have run, on any core; zero where the system does not say. Unlike real time, it
+/// leaves out other processes: where the two disagree about who is faster, the machine was not idle.
 pub(crate) fn processor_time() -> Duration {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let ran = tasks.filter_map(|task| {
@@ -125,8 +123,7 @@ fn taken(pid: u32) -> Result<Duration> {
 }
 
 fn family(stats: &[Stat], pid: u32) -> impl Iterator<Item = &Stat> {
-    let mut members = vec![pid];
-    let mut grown = 0;
+    let (mut members, mut grown) = (vec![pid], 0);
     while grown < members.len() {
         grown = members.len();
         let children =

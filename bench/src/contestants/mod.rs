@@ -20,7 +20,6 @@ pub(crate) enum Claimed<R> {
     Replay(usize),
 }
 
-/// Something that remembers which keys were done.
 pub(crate) trait Contestant: Send + Sync + 'static {
     type Run: Send;
 

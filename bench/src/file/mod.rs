@@ -39,7 +39,6 @@ const GROWTH: &str = "growth";
 const DISK: &str = "disk";
 const BLOCK: [u8; 4_096] = [0x5e; 4_096];
 const IN_PLACE_BYTES: u64 = 64 << 20;
-
 const LOADED_TOGETHER: u64 = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -55,7 +54,6 @@ pub(crate) enum Store {
 }
 
 impl Store {
-    /// In the order in which they are shown.
     const ALL: [Self; 6] =
         [Self::SemelFile, Self::SemelEngine, Self::Fjall, Self::Redb, Self::Sqlite, Self::SqlitePerCall];
     /// One for each format on the disk: what is true of these is true of the others.
@@ -117,7 +115,6 @@ fn loaded(mut database: impl Database, keys: u64, calls_max: usize) -> Result<Gr
     GroupCommit::new(database, calls_max)
 }
 
-/// Measures every part that was asked for, and publishes the page.
 pub(crate) fn run(args: &FileArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
     let filesystem = filesystem(folder.path(), "name a folder on a disk with --folder")?;
@@ -157,7 +154,9 @@ fn measure_throughput(args: &FileArgs, folder: &TempFolder, page: &mut Page) -> 
         entries.push(store.load(&folder.fresh(&word(store))?, args.keys, &runtime)?);
         Ok(Vec::new())
     })?;
-    let mut raw_sync = RawSync::new(&folder.fresh("raw-sync")?)?;
+    let raw = folder.fresh("raw-sync")?;
+    let mut in_place = SyncedFile::create(&raw.join("in-place"), Some(IN_PLACE_BYTES))?;
+    let mut growing = SyncedFile::create(&raw.join("growing"), None)?;
     until_quiet();
     let others = OtherProcesses::watch();
     let span = Duration::from_millis(args.window_ms);
@@ -167,60 +166,45 @@ fn measure_throughput(args: &FileArgs, folder: &TempFolder, page: &mut Page) -> 
     let groups: Vec<Vec<_>> = [vec![(IN_PLACE, None)]].into_iter().chain(cycles).collect();
     drive(args.run.rounds, &groups, &mut page.rows, &mut |case, entry| {
         let Some(entry) = entry else {
-            let syncs = [(IN_PLACE, raw_sync.in_place(span)?), (GROWING, raw_sync.growing(span)?)];
+            let syncs = [(IN_PLACE, in_place.per_second(span)?), (GROWING, growing.per_second(span)?)];
             return Ok(syncs.map(|(case, rate)| (case, Sample::from([(Metric::PerSecond, rate)]))).into());
         };
         Ok(vec![(case, entry.window(case, &runtime, span)?)])
     })?;
-    page.fact(
-        "kernel and other processes",
-        format!("{:.0}% of the machine during cycles", others.share() * 100.0),
-    );
+    let others = format!("{:.0}% of the machine during cycles", others.share() * 100.0);
+    page.fact("kernel and other processes", others);
     drop(entries);
     folder.clear()
 }
 
-/// What the disk does without any store: 4 KiB at the next position, and a sync.
-///
-/// Two files: one whose blocks are all allocated, and one that grows.
-struct RawSync {
-    in_place: File,
-    growing: File,
-    in_place_at: u64,
-    growing_at: u64,
+/// What the disk does without any store: 4 KiB at the next position of a file, and a sync.
+struct SyncedFile {
+    file: File,
+    at: u64,
+    end: u64,
 }
 
-impl RawSync {
-    fn new(folder: &Path) -> Result<Self> {
-        let open =
-            |name: &str| File::options().create(true).truncate(true).write(true).open(folder.join(name));
-        let (in_place, growing) = (open("in_place")?, open("growing")?);
-        for at in (0..IN_PLACE_BYTES).step_by(BLOCK.len()) {
-            in_place.write_all_at(&[0; BLOCK.len()], at)?;
+impl SyncedFile {
+    /// A file that grows, or, with an end, one whose blocks are all allocated.
+    fn create(path: &Path, end: Option<u64>) -> Result<Self> {
+        let file = File::options().create(true).truncate(true).write(true).open(path)?;
+        for at in (0..end.unwrap_or(0)).step_by(BLOCK.len()) {
+            file.write_all_at(&[0; BLOCK.len()], at)?;
         }
-        in_place.sync_all()?;
-        Ok(Self { in_place, growing, in_place_at: 0, growing_at: 0 })
+        file.sync_all()?;
+        Ok(Self { file, at: 0, end: end.unwrap_or(u64::MAX) })
     }
 
-    fn in_place(&mut self, span: Duration) -> Result<f64> {
-        syncs(&self.in_place, &mut self.in_place_at, IN_PLACE_BYTES, span)
+    fn per_second(&mut self, span: Duration) -> Result<f64> {
+        let (watch, mut count) = (Stopwatch::start(), 0_u32);
+        while watch.elapsed() < span {
+            self.file.write_all_at(&BLOCK, self.at)?;
+            self.file.sync_data()?;
+            self.at = (self.at + BLOCK.len() as u64) % self.end;
+            count += 1;
+        }
+        Ok(f64::from(count) / watch.elapsed().as_secs_f64())
     }
-
-    fn growing(&mut self, span: Duration) -> Result<f64> {
-        syncs(&self.growing, &mut self.growing_at, u64::MAX, span)
-    }
-}
-
-fn syncs(file: &File, at: &mut u64, end: u64, span: Duration) -> Result<f64> {
-    let watch = Stopwatch::start();
-    let mut count = 0_u32;
-    while watch.elapsed() < span {
-        file.write_all_at(&BLOCK, *at)?;
-        file.sync_data()?;
-        *at = (*at + BLOCK.len() as u64) % end;
-        count += 1;
-    }
-    Ok(f64::from(count) / watch.elapsed().as_secs_f64())
 }
 
 fn describe_throughput(page: &mut Page) {

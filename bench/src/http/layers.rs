@@ -29,7 +29,6 @@ pub(super) const CHARGES: &str = "/charges";
 pub(super) const RUNS: &str = "/runs";
 /// Where runs are counted from: all of their numbers have as many digits.
 pub(super) const FIRST_RUN: u64 = 1_000_000_000;
-/// What the name of every order starts with.
 pub(super) const ORDER: &str = "order-";
 const DAY: Duration = Duration::from_hours(24);
 

@@ -56,7 +56,6 @@ const fn proxy(name: &'static str, keys: Keys) -> Case {
     Case::new(PROXIES, name).setting(keys.words()).load(256)
 }
 
-/// Every line of a part, in the order of its table.
 fn lines(part: HttpPart) -> Vec<Line> {
     use Front::{Handler, Nginx, Proxy};
     let of = |case: fn(_, _) -> Case, name, front, keys| (case(name, keys), (keys, front));
@@ -95,7 +94,6 @@ fn base(part: HttpPart) -> Case {
     }
 }
 
-/// Measures every part that was asked for, and publishes the page.
 pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
     let mut page = Page::new("http", include_str!("../pages/http.md"), args)?;
@@ -212,8 +210,7 @@ fn start_nginx(upstream: u16, log: AccessLog, folder: &std::path::Path) -> Resul
 }
 
 fn nginx_version() -> Result<String> {
-    let output =
-        Command::new("nginx").arg("-v").output().context("nginx was not found: install nginx-light")?;
+    let output = Command::new("nginx").arg("-v").output().context("install nginx-light")?;
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.success(), "`nginx -v` failed: {printed}");
     Ok(printed.trim().trim_start_matches("nginx version: nginx/").to_owned())

@@ -185,7 +185,6 @@ impl Request {
     }
 }
 
-/// The answer that every request must have.
 struct Answer {
     body: Template,
     run_at: usize,

@@ -13,4 +13,4 @@ pub(crate) use page::{Column, HUNDREDTHS, MIB, MS, Page, Shown, TENTHS, THOUSAND
 pub(crate) use rounds::drive;
 #[cfg(test)]
 pub(crate) use rows::tests::{rates, reached};
-pub(crate) use rows::{Bar, Case, Metric, Row, Rows, Sample, float};
+pub(crate) use rows::{Bar, Case, Metric, Row, Rows, Sample, Samples, float};

@@ -92,6 +92,8 @@ impl Page {
         let mut sections = self.template.split("\n## ").map(|section| self.filled(section));
         let head = sections.next().flatten().unwrap_or_default();
         let (title, words) = head.split_once('\n').unwrap_or_default();
+        let sections = sections.flatten().map(|section| format!("## {}\n\n", section.trim_end()));
+        let sections: Vec<String> = sections.collect();
         let verdict = |bar: &Bar| if bar.reached { "reached" } else { "NOT reached" }.to_owned();
         let cells = |bar: &Bar| vec![bar.name.clone(), bar.wanted.clone(), bar.found.clone(), verdict(bar)];
         let bars: Vec<Vec<String>> = self.bars.iter().map(cells).collect();
@@ -99,7 +101,7 @@ impl Page {
         format!(
             "{title}\n\n{facts}.\n{settings}.\n\nA number is the median of the rounds, with their minimum and maximum in parentheses; rounds are \
              interleaved. A ratio is\nthe median of the ratios of the same round.\n{words}\n{}## Bars\n\n{}",
-            sections.flatten().map(|section| format!("## {}\n\n", section.trim_end())).collect::<String>(),
+            sections.concat(),
             table(&["", "wanted", "found", ""], &bars)
         )
     }
@@ -167,9 +169,11 @@ impl Shown {
     }
 }
 
+type Cell<'a> = Box<dyn Fn(&Rows, &Row) -> String + 'a>;
+
 pub(crate) struct Column<'a> {
     heading: String,
-    cell: Box<dyn Fn(&Rows, &Row) -> String + 'a>,
+    cell: Cell<'a>,
 }
 
 impl<'a> Column<'a> {

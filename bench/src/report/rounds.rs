@@ -3,10 +3,9 @@
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::rows::{Case, Rows, Sample};
+use super::rows::{Case, Rows, Samples};
 
-/// Measures every case once a round, group after group, and adds the samples to the rows. A case comes with what is
-/// needed to measure it.
+/// Measures every case, with what it comes with, once a round, group after group, and adds the samples to the rows.
 ///
 /// Cases of one group are compared with each other, so they follow one another directly; another one starts each round,
 /// because the first finds memory, disk and servers in another state than the last.
@@ -14,7 +13,7 @@ pub(crate) fn drive<T>(
     rounds: u64,
     groups: &[Vec<(Case, T)>],
     rows: &mut Rows,
-    measure: &mut dyn FnMut(Case, &T) -> Result<Vec<(Case, Sample)>>,
+    measure: &mut dyn FnMut(Case, &T) -> Result<Samples>,
 ) -> Result<()> {
     let cases: usize = groups.iter().map(Vec::len).sum();
     let bar = progress(cases as u64 * rounds);
@@ -25,7 +24,9 @@ pub(crate) fn drive<T>(
                 let name = format!("{}, {case}", case.work);
                 bar.set_message(name.clone());
                 let samples = measure(*case, with).context(name)?;
-                samples.into_iter().for_each(|(case, sample)| rows.add(case, sample));
+                for (case, sample) in samples {
+                    rows.add(case, sample);
+                }
                 bar.inc(1);
             }
         }
@@ -34,7 +35,6 @@ pub(crate) fn drive<T>(
     Ok(())
 }
 
-/// A bar on stderr, if that is a terminal.
 fn progress(length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
     if let Ok(style) = ProgressStyle::with_template("{msg:40} {wide_bar} {pos}/{len} {eta:>4}") {
@@ -46,6 +46,7 @@ fn progress(length: u64) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Sample;
 
     #[test]
     fn another_case_starts_each_round_and_every_case_has_a_sample_of_each() {

@@ -39,6 +39,7 @@ pub(crate) enum Metric {
 }
 
 pub(crate) type Sample = std::collections::BTreeMap<Metric, f64>;
+pub(crate) type Samples = Vec<(Case, Sample)>;
 
 /// Who was measured doing what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -218,7 +219,6 @@ pub(crate) fn float(count: u64) -> f64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// Rows with these rates, one a round.
     pub(crate) fn rates(cases: &[(Case, &[f64])]) -> Rows {
         let mut rows = Rows::default();
         for (case, rates) in cases {

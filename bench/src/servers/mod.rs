@@ -28,8 +28,7 @@ const COUNTED: &str = "counted";
 const LOADED_TOGETHER: usize = 1_024;
 const SCANNED_TOGETHER: usize = 1_000;
 
-/// The engine over this store, which is loaded first. It keeps no replays in memory: the others ask their server each
-/// time, too.
+/// The engine over this store, which is loaded first. Like the others, it asks its server each time.
 async fn load_semel(store: impl Store + Clone, keys: u64) -> Result<Entry> {
     let outcome = Response::new().body;
     let loader = StoreAlone::new(store.clone()).outcome(outcome.clone());

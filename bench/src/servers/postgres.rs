@@ -312,7 +312,10 @@ mod tests {
         let (mut rows, of_per_call) = (Rows::default(), async || count(&client, PerCall::COUNT).await);
         check(&semel, 2_000, &runtime, &mut rows, async || census_of(&store).await).unwrap();
         check(&per_call, 2_000, &runtime, &mut rows, of_per_call).unwrap();
-        assert!(rows.of(COUNTED).all(|row| row.rounds[0][&Metric::KeysLoaded] == 2_000.0), "{rows:?}");
+        assert!(
+            rows.of(COUNTED).all(|row| (row.median(Metric::KeysLoaded) - 2_000.0).abs() < 0.5),
+            "{rows:?}"
+        );
         let keys = 2_000 + per_call.loaded.answers().ran;
         let unfinished = "INSERT INTO per_call VALUES ('one more', 1, '', 'running', NULL, now(), now())";
         runtime.block_on(client.batch_execute(unfinished)).unwrap();

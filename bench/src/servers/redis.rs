@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     for (setting, fsync) in [(EVERYSEC, AppendFsync::EverySecond), (ALWAYS, AppendFsync::Always)] {
         let server = Redis::start(fsync)?;
         let (store, loaded) = runtime.block_on(load(&server.url(), args.keys))?;
-        entries.extend(loaded.map(|entry| entry.setting(setting)));
+        entries.extend(loaded.map(|entry| Entry { setting, ..entry }));
         servers.push((server, store));
     }
     let (server, _) = servers.first().context("there are two servers")?;
@@ -77,12 +77,6 @@ struct PerCall {
     outcome: Vec<u8>,
 }
 
-/// A run that was granted: whose complete needs no more than the value to write.
-struct Run {
-    key: String,
-    fingerprint: [u8; FINGERPRINT_BYTES],
-}
-
 impl PerCall {
     async fn load(url: &str, keys: u64) -> Result<Self> {
         let pattern = Self { connection: connect(url).await?, outcome: Response::new().body };
@@ -120,16 +114,17 @@ async fn census(url: &str) -> Result<Census> {
 }
 
 impl Contestant for PerCall {
-    type Run = Run;
+    /// The key and the fingerprint: a complete needs no more to write its value.
+    type Run = (String, [u8; FINGERPRINT_BYTES]);
 
-    async fn claim(&self, number: u64) -> Result<Claimed<Run>> {
+    async fn claim(&self, number: u64) -> Result<Claimed<Self::Run>> {
         let (key, fingerprint) = (key(number), inputs::digest(number));
         let mut connection = self.connection.clone();
         let value = [&[RUNNING], fingerprint.as_slice()].concat();
         let mut set = redis::cmd("SET");
         set.arg(&key).arg(value).arg("NX").arg("PX").arg(DAY_MS);
         if set.query_async::<Option<String>>(&mut connection).await?.is_some() {
-            return Ok(Claimed::Run(Run { key, fingerprint }));
+            return Ok(Claimed::Run((key, fingerprint)));
         }
         let found: Option<Vec<u8>> = redis::cmd("GET").arg(&key).query_async(&mut connection).await?;
         let found = found.context("the key is gone")?;
@@ -144,7 +139,7 @@ impl Contestant for PerCall {
         Ok(Claimed::Replay(outcome.len()))
     }
 
-    async fn complete(&self, Run { key, fingerprint }: Run) -> Result<()> {
+    async fn complete(&self, (key, fingerprint): Self::Run) -> Result<()> {
         let mut set = redis::cmd("SET");
         set.arg(key).arg(self.done(&fingerprint)).arg("PX").arg(DAY_MS);
         Ok(set.query_async(&mut self.connection.clone()).await?)
