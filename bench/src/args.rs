@@ -8,7 +8,9 @@ use serde::Serialize;
 use crate::file::{Store, Task};
 use crate::http::Layer;
 
-/// Side-by-side measurements of semel and of what projects write themselves.
+/// Side-by-side measurements of semel and of what projects write themselves
+///
+/// Rounds are interleaved, and the median counts. Every measurement prints its page, and writes it with a chart and JSON.
 #[derive(Debug, Parser)]
 #[command(name = "semel-bench")]
 struct CommandLine {
@@ -16,26 +18,24 @@ struct CommandLine {
     command: Command,
 }
 
-/// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The engine and the memory store, beside a `DashMap` as it is usually written and a lean one
     ///
-    /// Every round builds each contestant anew, loads it with the keys, and measures one window of replays
-    /// and one of cycles; rounds are interleaved, and the median counts. Windows are counted in calls and
-    /// not in seconds, so that a fast contestant does not have to work on a larger map than a slow one.
+    /// Every round builds each contestant anew, loads it with the keys, and measures one window of replays and one of cycles.
+    /// Windows are counted in calls and not in seconds, so that a fast contestant does not work on a larger map.
     Memory(MemoryArgs),
     /// The embedded durable store, beside fjall, redb and SQLite; every answer waits for the disk
     ///
     /// Every contestant is loaded once and stays open; each round measures a window of every one with 1, 64 and 1,024
-    /// callers; rounds are interleaved, and the median counts. What happens once in a store's life (opening, sweeping,
-    /// growing) is measured in processes of its own. All of it takes about a quarter of an hour.
+    /// callers. What happens once in a store's life (opening, sweeping, growing) is measured in processes of its own. All of
+    /// it takes about a quarter of an hour.
     File(FileArgs),
     /// The store on PostgreSQL, beside upsert-select-update call by call, and the store of cratestack-sqlx
     ///
     /// Starts a server of its own on a free port, and stops it afterwards; its data are in TMPDIR, which must be on a disk.
-    /// Each round measures a window of every contestant with 1, 32 and 256 callers, of cycles and of replays; rounds are
-    /// interleaved, and the median counts. At the end every key is counted. All of it takes about three minutes.
+    /// Each round measures a window of every contestant with 1, 32 and 256 callers, of cycles and of replays. At the end
+    /// every key is counted. All of it takes about three minutes.
     Postgres(ServerArgs),
     /// The store on Redis, beside SET NX, GET and SET call by call; with appendfsync everysec and always
     ///
@@ -43,20 +43,18 @@ pub(crate) enum Command {
     Redis(ServerArgs),
     /// The layer around a handler and the proxy before it, beside the bare handler, other layers, and nginx
     ///
-    /// Every window has processes of its own: a handler, what is around or before it, and clients on one thread here; rounds
-    /// are interleaved, and the median counts. Every answer is checked, and how often the handler ran. All of it takes
-    /// about four minutes.
+    /// Every window has processes of its own: a handler, what is around or before it, and clients on one thread here. Every
+    /// answer is checked, and how often the handler ran. All of it takes about four minutes.
     Http(HttpArgs),
     /// Events through a pipeline: on every store, in batches of 1, 100 and 1,000, new ones and duplicates
     ///
-    /// The handler does nothing, and the offset is committed once a batch. Each round measures a window of every store,
-    /// batch and kind; rounds are interleaved, and the median counts. Every batch is checked, and every receipt once more at
-    /// the end. All of it takes about four minutes; servers are in TMPDIR, which must be on a disk.
+    /// The handler does nothing, and the offset is committed once a batch. Every batch is checked, and every receipt once more
+    /// at the end. All of it takes about four minutes; servers are in TMPDIR, which must be on a disk.
     Stream(StreamArgs),
     /// The claim server, single requests and batches of 100, beside a bare JSON echo and SET NX of Redis
     ///
-    /// Every window has a server process of its own, and 64 connections on one thread here; rounds are interleaved, and the
-    /// median counts. Every answer is checked. All of it takes about two minutes.
+    /// Every window has a server process of its own, and 64 connections on one thread here. Every answer is checked. All of it
+    /// takes about two minutes.
     Server(ClaimsArgs),
     /// The bare JSON echo on this port, in a process of its own
     #[command(hide = true)]
@@ -72,7 +70,6 @@ pub(crate) enum Command {
     FileTask(FileTaskArgs),
 }
 
-/// Options of every measurement.
 #[derive(Clone, Debug, Serialize, clap::Args)]
 pub(crate) struct RunArgs {
     /// How many rounds; the median of them counts
@@ -80,11 +77,9 @@ pub(crate) struct RunArgs {
     pub(crate) rounds: u64,
     /// Folder for the table, the chart and the JSON; by default bench/results of this workspace
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) results: Option<PathBuf>,
 }
 
-/// Options of the measurement of the memory store.
 #[derive(Clone, Debug, Serialize, clap::Args)]
 pub(crate) struct MemoryArgs {
     #[command(flatten)]
@@ -101,7 +96,6 @@ pub(crate) struct MemoryArgs {
     pub(crate) bound: u64,
 }
 
-/// Options of the measurement of the durable store.
 #[derive(Clone, Debug, Serialize, clap::Args)]
 pub(crate) struct FileArgs {
     #[command(flatten)]
@@ -118,18 +112,15 @@ pub(crate) struct FileArgs {
     pub(crate) only: Vec<Part>,
     /// Folder for the stores, which are removed at the end, on the disk to measure; by default bench/target
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
 }
 
 impl FileArgs {
-    /// Whether to measure this part.
     pub(crate) fn has(&self, part: Part) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
 }
 
-/// A part of the measurement of the durable store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Part {
@@ -147,7 +138,6 @@ pub(crate) enum Part {
     Disk,
 }
 
-/// Options of the measurement of a store on a server.
 #[derive(Clone, Debug, Serialize, clap::Args)]
 pub(crate) struct ServerArgs {
     #[command(flatten)]
@@ -161,7 +151,6 @@ pub(crate) struct ServerArgs {
     pub(crate) window_ms: u64,
 }
 
-/// Options of the measurement over HTTP.
 #[derive(Clone, Debug, Serialize, clap::Args)]
 pub(crate) struct HttpArgs {
     #[command(flatten)]
@@ -178,23 +167,19 @@ pub(crate) struct HttpArgs {
     pub(crate) line: Option<String>,
     /// The program whose proxy is measured; by default that of a release build of the main workspace
     #[arg(long, value_name = "PROGRAM")]
-    #[serde(skip)]
     pub(crate) semel: Option<PathBuf>,
     /// Folder for stores and configurations, which are removed at the end, on a disk; by default bench/target
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
 }
 
 impl HttpArgs {
-    /// The parts to measure.
     pub(crate) fn parts(&self) -> impl Iterator<Item = HttpPart> {
         let is_wanted = |part: &HttpPart| self.only.is_empty() || self.only.contains(part);
         [HttpPart::Layer, HttpPart::Proxy].into_iter().filter(is_wanted)
     }
 }
 
-/// A part of the measurement over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum HttpPart {
@@ -204,7 +189,6 @@ pub(crate) enum HttpPart {
     Proxy,
 }
 
-/// Options of the measurement of pipelines.
 #[derive(Clone, Debug, Serialize, clap::Args)]
 pub(crate) struct StreamArgs {
     #[command(flatten)]
@@ -218,11 +202,9 @@ pub(crate) struct StreamArgs {
     pub(crate) window_ms: u64,
     /// Folder for the file store, which is removed at the end, on a disk; by default bench/target
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// Options of the measurement of the claim server.
 #[derive(Clone, Debug, Serialize, clap::Args)]
 pub(crate) struct ClaimsArgs {
     #[command(flatten)]
@@ -233,15 +215,12 @@ pub(crate) struct ClaimsArgs {
     pub(crate) window_ms: u64,
     /// The program whose server is measured; by default that of a release build of the main workspace
     #[arg(long, value_name = "PROGRAM")]
-    #[serde(skip)]
     pub(crate) semel: Option<PathBuf>,
     /// Folder for stores, which are removed at the end, on a disk; by default bench/target
     #[arg(long, value_name = "FOLDER")]
-    #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// What to do with which store.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FileTaskArgs {
     pub(crate) task: Task,

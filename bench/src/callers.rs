@@ -17,11 +17,8 @@ use crate::inputs::{BODY_BYTES, NAMES_MAX, scattered};
 use crate::report::{Bar, Case, ChartBar, Column, MS, Metric, Panel, Rows, Sample, WHOLE, count, float};
 use crate::timing::{Stopwatch, processor_time};
 
-/// Claim and complete of new keys.
 pub(crate) const CYCLES: &str = "cycles";
-/// Claims of keys that are done.
 pub(crate) const REPLAYS: &str = "replays";
-/// Threads that callers run on.
 pub(crate) const THREADS: usize = 2;
 /// One new key in so many is followed by a duplicate of an older key.
 const DUPLICATE_EVERY: u64 = 10;
@@ -35,7 +32,6 @@ pub(crate) fn runtime(threads: usize) -> Result<Runtime> {
     builder.worker_threads(threads).enable_all().build().context("the runtime cannot start")
 }
 
-/// What callers do, how many of them, and for how long.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     /// [`CYCLES`] or [`REPLAYS`].
@@ -44,7 +40,6 @@ pub(crate) struct Plan {
     pub(crate) span: Duration,
 }
 
-/// How many answers of each kind callers got.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
     /// Permits to run a new key; all of these were completed.
@@ -62,33 +57,28 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A contestant with the keys below `keys` done.
     pub(crate) fn new(name: &'static str, contestant: impl Contestant, keys: u64) -> Self {
-        let (next, replays) = (Arc::new(AtomicU64::new(keys)), Arc::default());
-        let loaded =
-            Loaded { contestant: Arc::new(contestant), keys, next, replays, answers: Mutex::default() };
-        Self { name, setting: "", loaded: Box::new(loaded) }
+        let (next, replays) = (AtomicU64::new(keys), AtomicU64::default());
+        let shared = Arc::new(Shared { contestant, keys, next, replays, phase: AtomicU8::new(OVER) });
+        Self { name, setting: "", loaded: Box::new(Loaded { shared, answers: Mutex::default() }) }
     }
 
-    pub(crate) fn setting(self, setting: &'static str) -> Self {
-        Self { setting, ..self }
+    pub(crate) fn window(&self, case: Case, runtime: &Runtime, span: Duration) -> Result<Sample> {
+        self.loaded.window(runtime, Plan { work: case.work, callers: case.load, span })
     }
 }
 
 /// All cases of these entries, in groups of what is compared with each other.
-pub(crate) fn groups(entries: &[Entry], works: &[&'static str], callers: &[u64]) -> Vec<Vec<Case>> {
+pub(crate) fn groups<'a>(
+    entries: &'a [Entry],
+    works: &[&'static str],
+    callers: &[u64],
+) -> Vec<Vec<(Case, &'a Entry)>> {
     let of = |work: &&'static str, callers: u64| {
         let case = |entry: &Entry| Case::new(work, entry.name).setting(entry.setting).load(callers);
-        entries.iter().map(case).collect()
+        entries.iter().map(|entry| (case(entry), entry)).collect()
     };
     callers.iter().flat_map(|callers| works.iter().map(move |work| of(work, *callers))).collect()
-}
-
-/// One window of one case.
-pub(crate) fn window(entries: &[Entry], case: Case, runtime: &Runtime, span: Duration) -> Result<Sample> {
-    let is_it = |entry: &&Entry| (entry.name, entry.setting) == (case.contestant, case.setting);
-    let entry = entries.iter().find(is_it).context("every case has an entry")?;
-    entry.loaded.window(runtime, Plan { work: case.work, callers: case.load, span })
 }
 
 /// The table of cycles or replays; ratios are to this contestant of semel's.
@@ -120,7 +110,7 @@ pub(crate) fn panel(rows: &Rows, title: &str, work: &str, callers: u64) -> Panel
 
 /// A bar on semel's rate, beside the peer that leaves it the least.
 pub(crate) fn at_least_best_peer(rows: &Rows, semel: Case, wanted: f64) -> Bar {
-    let times = peers(rows, semel).map(|peer| (peer.contestant, rows.times(semel, peer, Metric::PerSecond)));
+    let times = times_peers(rows, semel, Metric::PerSecond);
     let hardest = times.min_by(|one, other| one.1.total_cmp(&other.1));
     let (peer, times) = hardest.unwrap_or(("the best peer", f64::NAN));
     Bar::at_least(title(semel.work, semel), wanted, times, &format!("× {peer}"))
@@ -128,16 +118,17 @@ pub(crate) fn at_least_best_peer(rows: &Rows, semel: Case, wanted: f64) -> Bar {
 
 /// A bar on the processor time of semel's callers, beside the peer that leaves it the least.
 pub(crate) fn cpu_at_most_best_peer(rows: &Rows, semel: Case, wanted: f64) -> Bar {
-    let times = peers(rows, semel).map(|peer| (peer.contestant, rows.times(semel, peer, Metric::CpuUs)));
-    let hardest = times.max_by(|one, other| one.1.total_cmp(&other.1));
+    let hardest = times_peers(rows, semel, Metric::CpuUs).max_by(|one, other| one.1.total_cmp(&other.1));
     let (peer, times) = hardest.unwrap_or(("the best peer", f64::NAN));
     Bar::at_most(title("client CPU, cycles", semel), wanted, times, &format!("× {peer}"))
 }
 
-fn peers(rows: &Rows, semel: Case) -> impl Iterator<Item = Case> {
-    let is_beside = move |case: &Case| (case.setting, case.load) == (semel.setting, semel.load);
-    let cases = rows.of(semel.work).map(|row| row.case).filter(is_beside);
-    cases.filter(|case| !case.contestant.starts_with("semel"))
+fn times_peers(rows: &Rows, semel: Case, metric: Metric) -> impl Iterator<Item = (&'static str, f64)> {
+    let is_peer = move |case: &Case| {
+        (case.setting, case.load) == (semel.setting, semel.load) && !case.contestant.starts_with("semel")
+    };
+    let peers = rows.of(semel.work).map(|row| row.case).filter(is_peer);
+    peers.map(move |peer| (peer.contestant, rows.times(semel, peer, metric)))
 }
 
 fn title(what: &str, case: Case) -> String {
@@ -147,57 +138,51 @@ fn title(what: &str, case: Case) -> String {
 
 /// What can be done with a contestant, whichever it is.
 pub(crate) trait LoadedContestant {
-    /// Lets callers work for a while.
     fn window(&self, runtime: &Runtime, plan: Plan) -> Result<Sample>;
 
     /// What callers were answered, in all windows.
     fn answers(&self) -> Answers;
 
-    /// Claims a key that is done, and returns how many bytes its outcome has.
     fn replay(&self, runtime: &Runtime, number: u64) -> Result<usize>;
 }
 
 struct Loaded<C> {
-    contestant: Arc<C>,
+    shared: Arc<Shared<C>>,
+    answers: Mutex<Answers>,
+}
+
+struct Shared<C> {
+    contestant: C,
     /// Keys below this are done.
     keys: u64,
     /// The next key that nobody has claimed.
-    next: Arc<AtomicU64>,
+    next: AtomicU64,
     /// How many replays were asked for in windows of replays.
-    replays: Arc<AtomicU64>,
-    answers: Mutex<Answers>,
+    replays: AtomicU64,
+    phase: AtomicU8,
 }
 
 impl<C: Contestant> LoadedContestant for Loaded<C> {
     fn window(&self, runtime: &Runtime, plan: Plan) -> Result<Sample> {
-        let phase = Arc::new(AtomicU8::new(WARMING_UP));
-        let ran = processor_time();
-        let whole = Stopwatch::start();
+        let (shared, ran, whole) = (&self.shared, processor_time(), Stopwatch::start());
+        shared.phase.store(WARMING_UP, Ordering::SeqCst);
         let mut callers = JoinSet::new();
         for _ in 0..plan.callers {
-            let caller = Caller {
-                work: plan.work,
-                contestant: Arc::clone(&self.contestant),
-                next: Arc::clone(&self.next),
-                replays: Arc::clone(&self.replays),
-                phase: Arc::clone(&phase),
-                keys: self.keys,
-                tally: Tally::default(),
-            };
+            let caller = Caller { work: plan.work, shared: Arc::clone(shared), tally: Tally::default() };
             callers.spawn_on(caller.work(), runtime.handle());
         }
         sleep(plan.span / 3);
-        phase.store(COUNTED, Ordering::SeqCst);
+        shared.phase.store(COUNTED, Ordering::SeqCst);
         let watch = Stopwatch::start();
         sleep(plan.span);
-        phase.store(OVER, Ordering::SeqCst);
+        shared.phase.store(OVER, Ordering::SeqCst);
         let took = watch.elapsed();
         let mut tally = Tally::default();
         runtime.block_on(async {
             while let Some(done) = callers.join_next().await {
                 tally.add(done.context("a caller did not reach its end")??);
             }
-            self.contestant.catch_up().await
+            shared.contestant.catch_up().await
         })?;
         let whole = whole.elapsed();
         until_quiet();
@@ -212,27 +197,23 @@ impl<C: Contestant> LoadedContestant for Loaded<C> {
     }
 
     fn replay(&self, runtime: &Runtime, number: u64) -> Result<usize> {
-        runtime.block_on(self.contestant.replay(number))
+        runtime.block_on(self.shared.contestant.replay(number))
     }
 }
 
 struct Caller<C> {
     work: &'static str,
-    contestant: Arc<C>,
-    next: Arc<AtomicU64>,
-    replays: Arc<AtomicU64>,
-    phase: Arc<AtomicU8>,
-    keys: u64,
+    shared: Arc<Shared<C>>,
     tally: Tally,
 }
 
 impl<C: Contestant> Caller<C> {
     async fn work(mut self) -> Result<Tally> {
-        while self.phase.load(Ordering::Relaxed) != OVER {
+        while self.shared.phase.load(Ordering::Relaxed) != OVER {
             if self.work == REPLAYS {
-                let turn = self.replays.fetch_add(1, Ordering::Relaxed);
+                let turn = self.shared.replays.fetch_add(1, Ordering::Relaxed);
                 let watch = Stopwatch::start();
-                self.replay(scattered(turn, self.keys)).await?;
+                self.replay(scattered(turn, self.shared.keys)).await?;
                 self.claimed(watch.elapsed());
             } else {
                 self.cycle().await?;
@@ -242,27 +223,27 @@ impl<C: Contestant> Caller<C> {
     }
 
     async fn cycle(&mut self) -> Result<()> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
         ensure!(number < NAMES_MAX, "the names of keys are used up: ask for fewer rounds or shorter windows");
         let watch = Stopwatch::start();
-        let Claimed::Run(run) = self.contestant.claim(number).await? else {
+        let Claimed::Run(run) = self.shared.contestant.claim(number).await? else {
             bail!("key {number} was not to be run");
         };
         self.claimed(watch.elapsed());
-        self.contestant.complete(run).await?;
+        self.shared.contestant.complete(run).await?;
         if self.is_counted() {
             self.tally.completes_counted += 1;
         }
         self.tally.answers.ran += 1;
         if number.is_multiple_of(DUPLICATE_EVERY) {
-            self.replay(scattered(number, self.keys)).await?;
+            self.replay(scattered(number, self.shared.keys)).await?;
         }
         Ok(())
     }
 
-    /// Claims a key that is done; whoever is told anything but its whole outcome fails.
+    /// Claims a key that is done; any answer but its whole outcome is an error.
     async fn replay(&mut self, number: u64) -> Result<()> {
-        let bytes = self.contestant.replay(number).await?;
+        let bytes = self.shared.contestant.replay(number).await?;
         ensure!(bytes >= BODY_BYTES, "key {number} was replayed with {bytes} bytes");
         self.tally.answers.replayed += 1;
         Ok(())
@@ -276,7 +257,7 @@ impl<C: Contestant> Caller<C> {
     }
 
     fn is_counted(&self) -> bool {
-        self.phase.load(Ordering::Relaxed) == COUNTED
+        self.shared.phase.load(Ordering::Relaxed) == COUNTED
     }
 }
 
@@ -284,7 +265,6 @@ impl<C: Contestant> Caller<C> {
 /// all at once and complete all at once, and a short window would count one kind only. Duplicates among cycles are left out.
 #[derive(Default)]
 struct Tally {
-    /// One for each claim in the measured time.
     claims_us: Vec<u32>,
     completes_counted: usize,
     /// Of all claims, also those before and after the measured time.
@@ -319,8 +299,30 @@ impl Tally {
     }
 }
 
-/// Waits until this process is idle, at most three seconds: deferred work of one contestant must not take the processor
-/// from the next.
+/// Makes all calls from so many tasks, each task one call after the other.
+pub(crate) async fn each<C, W, F>(contestant: &Arc<C>, tasks: usize, calls: u64, work: W) -> Result<()>
+where
+    C: Contestant,
+    W: Fn(Arc<C>, u64) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<()>> + Send,
+{
+    let mut running = JoinSet::new();
+    for first in 0..tasks {
+        let (contestant, work) = (Arc::clone(contestant), work.clone());
+        running.spawn(async move {
+            for number in (first as u64..calls).step_by(tasks) {
+                work(Arc::clone(&contestant), number).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = running.join_next().await {
+        done.context("a task did not reach its end")??;
+    }
+    Ok(())
+}
+
+/// Waits until this process is idle, at most three seconds: deferred work must not disturb the next contestant.
 pub(crate) fn until_quiet() {
     const LOOK_EVERY: Duration = Duration::from_millis(40);
     for _ in 0..75 {

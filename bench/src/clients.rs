@@ -20,12 +20,10 @@ use tokio::time::sleep;
 use crate::report::{Metric, Sample, float};
 use crate::timing::{Cpu, Stopwatch, processor_time};
 
-/// How much is read at once.
 const READ_BYTES: usize = 64 * 1024;
 /// Names of headers that mark a replay, semel's and those of others.
 const REPLAYED: [&str; 2] = ["idempotent-replayed", "idempotency-replayed"];
 
-/// The server of a window, and how long the window is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) port: u16,
@@ -52,7 +50,6 @@ enum Phase {
     Over,
 }
 
-/// What all connections of a window share.
 struct Shared {
     phase: Cell<Phase>,
     /// Of turns that ended in the counted phase.
@@ -124,7 +121,6 @@ async fn start<C: Client>(port: u16, shared: &Rc<Shared>, clients: Vec<C>) -> Re
     Ok(sending)
 }
 
-/// A connection to the server.
 pub(crate) struct Connection {
     shared: Rc<Shared>,
     stream: TcpStream,
@@ -134,8 +130,7 @@ pub(crate) struct Connection {
 impl Connection {
     async fn open(port: u16, shared: &Rc<Shared>) -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let stream =
-            TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
+        let stream = TcpStream::connect(address).await.context("cannot connect to the server")?;
         stream.set_nodelay(true)?;
         Ok(Self { shared: Rc::clone(shared), stream, buffer: Vec::with_capacity(READ_BYTES) })
     }
@@ -168,7 +163,6 @@ impl Connection {
     }
 }
 
-/// The start of an answer, up to its body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -214,7 +208,6 @@ fn number<N: std::str::FromStr>(digits: &[u8]) -> Result<N> {
     text.parse().ok().with_context(|| format!("{text} is not a number"))
 }
 
-/// Bytes as text, for messages.
 pub(crate) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,7 +1,9 @@
-//! An allocator that can count what is allocated; it does so only in processes that ask it to.
+//! Memory of this process: an allocator that can count, in processes that ask it to, and what the system says.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use anyhow::{Context, Result};
 
 static COUNTS: AtomicBool = AtomicBool::new(false);
 static ALLOCATED_BYTES: AtomicI64 = AtomicI64::new(0);
@@ -9,14 +11,25 @@ static ALLOCATED_BYTES: AtomicI64 = AtomicI64::new(0);
 /// The system's allocator, and a counter beside it. While it does not count, it costs one read of a flag.
 pub(crate) struct Counting;
 
-/// Counts from now on.
 pub(crate) fn start() {
     COUNTS.store(true, Ordering::Relaxed);
 }
 
 /// How many bytes were allocated and not freed since counting started.
-pub(crate) fn allocated_bytes() -> i64 {
-    ALLOCATED_BYTES.load(Ordering::Relaxed)
+#[expect(clippy::cast_precision_loss, reason = "bytes are read to three digits")]
+pub(crate) fn allocated_bytes() -> f64 {
+    ALLOCATED_BYTES.load(Ordering::Relaxed) as f64
+}
+
+/// Resident bytes, and those of them that are not backed by files.
+pub(crate) fn resident_bytes() -> Result<[f64; 2]> {
+    let status = std::fs::read_to_string("/proc/self/status").context("memory is read on Linux only")?;
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_suffix("kB"));
+        let line = line.with_context(|| format!("the status has no {name}"))?;
+        anyhow::Ok(line.trim().parse::<f64>()? * 1_024.0)
+    };
+    Ok([bytes("VmRSS:")?, bytes("RssAnon:")?])
 }
 
 fn count(bytes: usize, sign: i64) {

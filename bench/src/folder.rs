@@ -1,12 +1,14 @@
-//! The folder in which a run makes its stores, and how much of the disk they take.
+//! Folders: that of this workspace, that in which a run makes its stores, its filesystem, and the disk that it takes.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
-use crate::report::workspace;
+pub(crate) fn workspace() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("bench"), PathBuf::from)
+}
 
 /// A folder that is removed with everything in it when the run ends.
 pub(crate) struct TempFolder(PathBuf);
@@ -55,8 +57,7 @@ impl Drop for TempFolder {
     }
 }
 
-/// How many bytes of the disk a folder takes: blocks, not lengths, so that holes do not count and what is kept in
-/// reserve does.
+/// How many bytes of the disk a folder takes: blocks, not lengths, so that holes do not count and reserves do.
 pub(crate) fn disk_bytes(folder: &Path) -> Result<u64> {
     const BLOCK_BYTES: u64 = 512;
     let mut bytes = 0;
@@ -67,4 +68,38 @@ pub(crate) fn disk_bytes(folder: &Path) -> Result<u64> {
         bytes += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * BLOCK_BYTES };
     }
     Ok(bytes)
+}
+
+/// The filesystem of a folder and its device, such as `ext4 on /dev/sda1`. A filesystem in memory is refused, with the
+/// advice: a sync costs nothing there.
+pub(crate) fn filesystem(path: &Path, advice: &str) -> Result<String> {
+    let mounts = fs::read_to_string("/proc/self/mounts").context("mounts are read on Linux only")?;
+    let (kind, device) = mount_of(&mounts, path).context("the folder is on no filesystem")?;
+    if ["tmpfs", "ramfs"].contains(&kind) {
+        bail!("{} is on {kind}, in memory: {advice}", path.display());
+    }
+    Ok(format!("{kind} on {device}"))
+}
+
+/// Kind and device of the mount nearest above the path; of two mounts on one path, the later hides the earlier.
+fn mount_of<'a>(mounts: &'a str, path: &Path) -> Option<(&'a str, &'a str)> {
+    let lines = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (device, mounted_at, kind) = (words.next()?, words.next()?, words.next()?);
+        path.starts_with(mounted_at).then_some((mounted_at.len(), kind, device))
+    });
+    lines.max_by_key(|(length, ..)| *length).map(|(_, kind, device)| (kind, device))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_mount_above_a_path_is_found() {
+        let mounts = "/dev/a / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/b /tmp/data xfs rw 0 0\n";
+        assert_eq!(mount_of(mounts, Path::new("/tmp/data/x")), Some(("xfs", "/dev/b")));
+        assert_eq!(mount_of(mounts, Path::new("/tmp/database")), Some(("tmpfs", "tmpfs")));
+        assert_eq!(mount_of(mounts, Path::new("/var")), Some(("ext4", "/dev/a")));
+    }
 }

@@ -1,16 +1,12 @@
 //! What every contestant is given, the same for all: texts, a request's digest, an outcome, an order.
 
-/// The tenant of every key.
 pub(crate) const SCOPE: &str = "acme";
-/// The kind of work of every key.
 pub(crate) const OPERATION: &str = "charge";
-/// How many bytes the body of each response has.
 pub(crate) const BODY_BYTES: usize = 150;
 /// How many bytes of text a key has: tenant, kind of work, name.
 pub(crate) const KEY_BYTES: usize = SCOPE.len() + OPERATION.len() + NAME_BYTES;
 
 const NAME_BYTES: usize = 13;
-/// How many different names there are.
 pub(crate) const NAMES_MAX: u64 = 10_000_000;
 
 /// The name of one key, `order-0000042`, as a request would bring it: made without an allocation, so that
@@ -94,8 +90,7 @@ impl Response {
     }
 }
 
-/// The place of `turn` in an order that visits every key below `keys` once, and neighbours far apart: the
-/// same order for all.
+/// The place of `turn` in an order that visits every key below `keys` once, and neighbours far apart.
 pub(crate) fn scattered(turn: u64, keys: u64) -> u64 {
     let bits = u64::BITS - keys.saturating_sub(1).leading_zeros();
     let mask = (1_u64 << bits) - 1;

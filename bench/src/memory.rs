@@ -1,24 +1,19 @@
 //! The measurement of the engine and the memory store, beside two maps: rates, bytes a record, latency at the bound.
 
-use std::fs;
-use std::sync::Arc;
-use std::time::Duration;
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use hdrhistogram::Histogram;
 use semel::store::MemoryStore;
 use semel::{Decision, ErrorKind};
-use tokio::task::JoinSet;
 
 use crate::args::MemoryArgs;
-use crate::callers::{CYCLES, REPLAYS, runtime};
+use crate::callers::{CYCLES, REPLAYS, each, runtime};
 use crate::contestants::{Contestant, Engine, LeanMap, PlainMap, StoreAlone, roomy};
 use crate::counting;
 use crate::inputs::{self, KEY_BYTES, Response};
 use crate::process::{print_samples, samples_of};
 use crate::report::{
-    Bar, Case, ChartBar, Column, HUNDREDTHS, Metric, Page, Panel, Row, Rows, Sample, Shown, WHOLE, count,
-    drive, float,
+    Bar, Case, ChartBar, Column, HUNDREDTHS, Metric, Page, Panel, Row, Rows, Sample, Samples, Shown, WHOLE,
+    count, drive, float,
 };
 use crate::timing::{Stopwatch, processor_time};
 
@@ -27,7 +22,6 @@ const STORE: &str = "store alone";
 const MAP: &str = "DashMap, as usually written";
 const LEAN: &str = "DashMap, lean";
 const CONTESTANTS: [&str; 4] = [ENGINE, STORE, MAP, LEAN];
-/// How many threads work at the same time.
 const THREADS: [u64; 2] = [1, 2];
 const FOOTPRINT: &str = "footprint";
 const NEW_CLAIM: &str = "new claim";
@@ -43,26 +37,22 @@ const IN_A_ROW: u64 = 250;
 const KILO: Shown = Shown { factor: 1e-3, decimals: 0 };
 const NANOS: Shown = Shown { factor: 1e3, decimals: 0 };
 
-/// Measures everything, and publishes the page.
 pub(crate) fn run(args: &MemoryArgs) -> Result<()> {
     let mut page = Page::new("memory", include_str!("pages/memory.md"), args)?;
-    let rates: Vec<Vec<Case>> =
-        THREADS.map(|threads| CONTESTANTS.map(|name| Case::new(CYCLES, name).load(threads)).into()).into();
-    drive(args.run.rounds, &rates, &mut page.rows, &mut |case, rows| windows(case, args, rows))?;
+    let cases = |threads| CONTESTANTS.map(|name| (Case::new(CYCLES, name).load(threads), ())).into();
+    drive(args.run.rounds, &THREADS.map(cases), &mut page.rows, &mut |case, ()| windows(case, args))?;
     // Each in a process of its own: memory that another one freed would hide what it takes.
-    let footprints = [STORE, MAP, LEAN].map(|name| Case::new(FOOTPRINT, name)).into();
-    drive(1, &[footprints], &mut page.rows, &mut |case, rows| {
+    let footprints = [STORE, MAP, LEAN].map(|name| (Case::new(FOOTPRINT, name), ())).into();
+    drive(1, &[footprints], &mut page.rows, &mut |case, ()| {
         let samples = samples_of(&["footprint", case.contestant, &args.keys.to_string()])?;
-        samples.into_iter().for_each(|sample| rows.add(case, sample));
-        Ok(())
+        Ok(samples.into_iter().map(|sample| (case, sample)).collect())
     })?;
     // One caller on one thread: what is measured is the claim, and not callers that wait for each other.
     let runtime = runtime(1)?;
-    drive(args.run.rounds, &[vec![Case::new(NEW_CLAIM, ENGINE)]], &mut page.rows, &mut |_, rows| {
-        for state in runtime.block_on(runtime.spawn(states(args.bound)))?? {
-            rows.add(Case::new(NEW_CLAIM, state.name), state.sample());
-        }
-        Ok(())
+    let claims = vec![(Case::new(NEW_CLAIM, ENGINE), ())];
+    drive(args.run.rounds, &[claims], &mut page.rows, &mut |case, ()| {
+        let states = runtime.block_on(runtime.spawn(states(args.bound)))??;
+        Ok(states.map(|state| (case.contestant(state.name), state.sample())).into())
     })?;
     page.bars = bars(&page.rows);
     describe(&mut page);
@@ -70,19 +60,19 @@ pub(crate) fn run(args: &MemoryArgs) -> Result<()> {
 }
 
 /// One round of one contestant: loads it, then measures replays at that size, and cycles from there on.
-fn windows(case: Case, args: &MemoryArgs, rows: &mut Rows) -> Result<()> {
+fn windows(case: Case, args: &MemoryArgs) -> Result<Samples> {
     match case.contestant {
-        ENGINE => windows_of(Engine::new(roomy()), case, args, rows),
-        STORE => windows_of(StoreAlone::new(roomy()), case, args, rows),
-        LEAN => windows_of(LeanMap::new(), case, args, rows),
-        _ => windows_of(PlainMap::new(), case, args, rows),
+        ENGINE => windows_of(Engine::new(roomy()), case, args),
+        STORE => windows_of(StoreAlone::new(roomy()), case, args),
+        LEAN => windows_of(LeanMap::new(), case, args),
+        _ => windows_of(PlainMap::new(), case, args),
     }
 }
 
-fn windows_of<C: Contestant>(contestant: C, case: Case, args: &MemoryArgs, rows: &mut Rows) -> Result<()> {
+fn windows_of<C: Contestant>(contestant: C, case: Case, args: &MemoryArgs) -> Result<Samples> {
     let tasks = usize::try_from(case.load)?;
     let runtime = runtime(tasks)?;
-    let contestant = Arc::new(contestant);
+    let contestant = std::sync::Arc::new(contestant);
     let (keys, window) = (args.keys, args.window);
     runtime.block_on(each(&contestant, tasks, keys, |contestant, number| async move {
         contestant.cycle(number).await
@@ -100,32 +90,7 @@ fn windows_of<C: Contestant>(contestant: C, case: Case, args: &MemoryArgs, rows:
             contestant.cycle(keys + turn).await
         }))
     })?;
-    rows.add(case.work(REPLAYS), replays);
-    rows.add(case.work(CYCLES), cycles);
-    Ok(())
-}
-
-/// Makes all calls from one task a thread, each task one call after the other.
-async fn each<C, W, F>(contestant: &Arc<C>, tasks: usize, calls: u64, work: W) -> Result<()>
-where
-    C: Contestant,
-    W: Fn(Arc<C>, u64) -> F + Clone + Send + 'static,
-    F: Future<Output = Result<()>> + Send,
-{
-    let mut running = JoinSet::new();
-    for first in 0..tasks {
-        let (contestant, work) = (Arc::clone(contestant), work.clone());
-        running.spawn(async move {
-            for number in (first as u64..calls).step_by(tasks) {
-                work(Arc::clone(&contestant), number).await?;
-            }
-            anyhow::Ok(())
-        });
-    }
-    while let Some(done) = running.join_next().await {
-        done.context("a task did not reach its end")??;
-    }
-    Ok(())
+    Ok(vec![(case.work(REPLAYS), replays), (case.work(CYCLES), cycles)])
 }
 
 fn timed(calls: u64, window: impl FnOnce() -> Result<()>) -> Result<Sample> {
@@ -149,10 +114,9 @@ pub(crate) fn run_footprint(contestant: &str, keys: u64) -> Result<()> {
     print_samples(&[sample])
 }
 
-#[expect(clippy::cast_precision_loss, reason = "bytes a record are read to three digits")]
 fn fill<C: Contestant>(contestant: C, keys: u64) -> Result<Sample> {
     let runtime = runtime(1)?;
-    let resident = resident_bytes()?;
+    let [resident, _] = counting::resident_bytes()?;
     counting::start();
     runtime.block_on(async {
         for number in 0..keys {
@@ -160,8 +124,9 @@ fn fill<C: Contestant>(contestant: C, keys: u64) -> Result<Sample> {
         }
         anyhow::Ok(())
     })?;
-    let allocated = counting::allocated_bytes() as f64 / float(keys);
-    let resident = float(resident_bytes()?.saturating_sub(resident)) / float(keys);
+    let allocated = counting::allocated_bytes() / float(keys);
+    let [resident_after, _] = counting::resident_bytes()?;
+    let resident = (resident_after - resident).max(0.0) / float(keys);
     drop(contestant);
     Ok(footprint(allocated, resident, float((KEY_BYTES + Response::new().encoded().len()) as u64)))
 }
@@ -175,14 +140,6 @@ fn footprint(allocated: f64, resident: f64, payload: f64) -> Sample {
         (Metric::PayloadBytes, payload),
         (Metric::OverheadBytes, allocated.max(resident) - payload),
     ])
-}
-
-fn resident_bytes() -> Result<u64> {
-    // Pages are 4 KiB wherever this file exists by default.
-    const PAGE_BYTES: u64 = 4_096;
-    let statm = fs::read_to_string("/proc/self/statm").context("resident memory is read on Linux only")?;
-    let pages = statm.split(' ').nth(1).context("statm has a second number")?.parse::<u64>()?;
-    Ok(pages * PAGE_BYTES)
 }
 
 /// A store in one state, and how long new claims take in it.
@@ -200,7 +157,7 @@ async fn states(bound: u64) -> Result<[State; 3]> {
     let mut states = [
         State::new(HALF, bounded().build(), bound / 2 - CLAIMS / 2)?,
         State::new(REFUSED, bounded().build(), bound)?,
-        State::new(FORGETS, bounded().forget_oldest(Duration::ZERO).build(), bound)?,
+        State::new(FORGETS, bounded().forget_oldest(std::time::Duration::ZERO).build(), bound)?,
     ];
     // A store that is filled between the others and dropped before the claims start: they find memory that was used
     // before, and the first touch of a page is not taken for the price of a claim.

@@ -2,8 +2,6 @@
 //!
 //! A server ends when its value is dropped, and when this process ends, however it does: the input of its watchdog is
 //! closed then.
-
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -17,29 +15,19 @@ use axum::Router;
 use axum::serve::ListenerExt;
 
 use crate::callers::runtime;
-use crate::report::{Page, Sample, workspace};
+use crate::folder::workspace;
+use crate::report::{Page, Sample};
 use crate::timing::Stopwatch;
 
-/// Runs a program until its own input ends, then asks it to stop, and kills it if it does not within five seconds.
-const WATCHDOG: &str = r#"
-"$@" </dev/null &
-pid=$!
-while read -r _; do :; done
-kill -s TERM "$pid" 2>/dev/null
-tries=0
-while kill -0 "$pid" 2>/dev/null && [ "$tries" -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
-kill -s KILL "$pid" 2>/dev/null
-wait "$pid"
-"#;
+const WATCHDOG: &str = include_str!("watchdog.sh");
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// This program, to be started once more.
 pub(crate) fn this_program() -> Result<Command> {
     Ok(Command::new(std::env::current_exe().context("cannot find this program again")?))
 }
 
 /// Runs this program with these arguments, and reads the samples that it prints.
-pub(crate) fn samples_of<A: AsRef<OsStr>>(arguments: &[A]) -> Result<Vec<Sample>> {
+pub(crate) fn samples_of<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Result<Vec<Sample>> {
     let output = this_program()?.args(arguments).stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "a second process failed: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).context("a second process did not print JSON")
@@ -51,7 +39,6 @@ pub(crate) fn print_samples(samples: &[Sample]) -> Result<()> {
     Ok(())
 }
 
-/// A server on a port of 127.0.0.1.
 pub(crate) struct Server {
     pub(crate) port: u16,
     child: Child,
@@ -112,7 +99,6 @@ pub(crate) fn serve(port: u16, router: impl FnOnce() -> Result<Router>) -> Resul
 /// The program `semel` of the main workspace.
 pub(crate) struct SemelProgram(PathBuf);
 
-/// Where a server of semel keeps its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SemelStore {
     Memory,

@@ -1,7 +1,6 @@
 //! Real time, processor time of this process and of others, and how busy the machine is.
 
 use std::fs;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -11,7 +10,6 @@ use crate::report::float;
 /// `/proc` counts processor time in hundredths of a second, whatever the kernel's own clock.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Starts when it is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
 
@@ -26,10 +24,8 @@ impl Stopwatch {
     }
 }
 
-/// How long the threads of this process have run, on any core; zero where the system does not say.
-///
-/// Real time counts the neighbours of a busy machine too, processor time does not: where the two disagree about
-/// who is faster, the machine was not idle.
+/// How long the threads of this process have run, on any core; zero where the system does not say. Unlike real time, it
+/// leaves out other processes: where the two disagree about who is faster, the machine was not idle.
 pub(crate) fn processor_time() -> Duration {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let ran = tasks.filter_map(|task| {
@@ -60,7 +56,6 @@ impl MachineTime {
         Self { busy: all - idle, all }
     }
 
-    /// How much of the machine was busy since then, from 0 to 1.
     fn busy_share_since(self, earlier: Self) -> f64 {
         float(self.busy - earlier.busy) / float((self.all - earlier.all).max(1))
     }
@@ -81,7 +76,7 @@ impl OtherProcesses {
     /// How much of the machine they use, from 0 to 1, while this one waits for a second.
     pub(crate) fn share_while_idle() -> f64 {
         let others = Self::watch();
-        sleep(Duration::from_secs(1));
+        std::thread::sleep(Duration::from_secs(1));
         others.share()
     }
 
@@ -100,7 +95,6 @@ pub(crate) struct Cpu {
     taken: Duration,
 }
 
-/// One line of the list of all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     pid: u32,
@@ -113,7 +107,6 @@ impl Cpu {
         Ok(Self { pid, taken: taken(pid)? })
     }
 
-    /// What they took since then.
     pub(crate) fn until_now(&self) -> Result<Duration> {
         Ok(taken(self.pid)?.saturating_sub(self.taken))
     }
@@ -129,10 +122,8 @@ fn taken(pid: u32) -> Result<Duration> {
     Ok(TICK * family(&stats, pid).map(|stat| stat.ticks).sum())
 }
 
-/// A process and its descendants.
 fn family(stats: &[Stat], pid: u32) -> impl Iterator<Item = &Stat> {
-    let mut members = vec![pid];
-    let mut grown = 0;
+    let (mut members, mut grown) = (vec![pid], 0);
     while grown < members.len() {
         grown = members.len();
         let children =

@@ -1,6 +1,4 @@
 //! The engine, and a store alone: driven by the machine directly, it is what is left of a call without the engine.
-
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +16,6 @@ use semel::{
 use super::{Claimed, Contestant};
 use crate::inputs::{self, Name, OPERATION, Response, SCOPE};
 
-/// The engine, as a service would hold it.
 pub(crate) struct Engine {
     semel: Semel,
     outcome: Vec<u8>,
@@ -34,7 +31,6 @@ impl Engine {
         Self { semel, outcome }
     }
 
-    /// Asks to run, as an application would.
     pub(crate) async fn decision(&self, number: u64) -> semel::Result<Decision> {
         let key = Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?;
         let fingerprint = Fingerprint::from_bytes(inputs::digest(number));
@@ -76,7 +72,6 @@ pub(crate) struct StoreAlone<S> {
     retention: Duration,
 }
 
-/// A run that was granted.
 pub(crate) struct Run {
     permit_id: PermitId,
     record: Arc<Record>,
@@ -88,13 +83,11 @@ impl<S: Store> StoreAlone<S> {
         Self { store, outcome: Response::new().encoded(), retention: RETENTION_DEFAULT }
     }
 
-    /// The same, with records that are remembered for so long.
     pub(crate) fn retention(mut self, retention: Duration) -> Self {
         self.retention = retention;
         self
     }
 
-    /// The same, with runs that all end with this outcome.
     pub(crate) fn outcome(mut self, outcome: Vec<u8>) -> Self {
         self.outcome = outcome;
         self
@@ -109,7 +102,7 @@ impl<S: Store> StoreAlone<S> {
     }
 
     /// Claims and completes many new keys, each step in one batch: for loading a store before it is measured.
-    pub(crate) async fn fill(&self, numbers: Range<u64>) -> Result<()> {
+    pub(crate) async fn fill(&self, numbers: std::ops::Range<u64>) -> Result<()> {
         let asks = numbers.map(|number| self.ask(number)).collect::<Result<Vec<_>>>()?;
         let claims = asks.iter().map(|ask| Ok(swap(None, first_write(ask)?))).collect::<Result<Vec<_>>>()?;
         let granted = self.store.swap(claims).await?;

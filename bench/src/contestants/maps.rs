@@ -16,7 +16,6 @@ pub(crate) type PlainMap = RecordMap<PlainRecord>;
 /// The same with fewer bytes than projects usually have: the fingerprint as bytes, the response in one piece.
 pub(crate) type LeanMap = RecordMap<LeanRecord>;
 
-/// What a map keeps for one key.
 pub(crate) trait MapRecord: Clone + Send + Sync + 'static {
     type Fingerprint: Send;
     type Response: Clone + Send + Sync;
@@ -31,7 +30,6 @@ pub(crate) trait MapRecord: Clone + Send + Sync + 'static {
     fn replay(self, fingerprint: &Self::Fingerprint) -> Option<usize>;
 }
 
-/// The map.
 pub(crate) struct RecordMap<R: MapRecord> {
     records: DashMap<String, R>,
     response: R::Response,

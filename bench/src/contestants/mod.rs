@@ -13,7 +13,6 @@ use semel::store::MemoryStore;
 pub(crate) use engine::{Engine, StoreAlone};
 pub(crate) use maps::{LeanMap, PlainMap};
 
-/// The answer to a claim.
 pub(crate) enum Claimed<R> {
     /// Nobody has claimed the key: run, and complete with this.
     Run(R),
@@ -21,12 +20,9 @@ pub(crate) enum Claimed<R> {
     Replay(usize),
 }
 
-/// Something that remembers which keys were done.
 pub(crate) trait Contestant: Send + Sync + 'static {
-    /// What a claim hands out for its complete.
     type Run: Send;
 
-    /// Asks to run.
     fn claim(&self, number: u64) -> impl Future<Output = Result<Claimed<Self::Run>>> + Send;
 
     /// Ends a run with the outcome that all of them have.

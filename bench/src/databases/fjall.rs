@@ -6,13 +6,11 @@
 //! beginning, it would walk over the marks of everything that was ever removed, and take minutes.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use anyhow::Result;
 use fjall::{Database as Tree, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 
-use super::row::{Kept, Row};
-use super::{Call, Database, Id, Place, Reply, id_in, place};
+use super::{Call, Database, Id, Kept, Place, Reply, Row, id_in, place};
 
 const CACHE_BYTES: u64 = 1 << 30;
 
@@ -26,7 +24,7 @@ pub(crate) struct Fjall {
 }
 
 impl Fjall {
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
+    pub(crate) fn open(folder: &std::path::Path) -> Result<Self> {
         let tree = Tree::builder(folder).cache_size(CACHE_BYTES).open()?;
         let rows = tree.keyspace("rows", KeyspaceCreateOptions::default)?;
         let by_time = tree.keyspace("by_time", KeyspaceCreateOptions::default)?;

@@ -6,25 +6,21 @@
 //! for the others' commit, and cost every new claim a second look-up.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, anyhow, bail};
 use semel::clock::{Clock, SystemClock};
 use tokio::sync::oneshot;
 
-use super::row::{Kept, Row};
-use super::{Call, Database, Reply};
+use super::{Call, Database, Kept, Reply, Row};
 use crate::contestants::{Claimed, Contestant};
 use crate::inputs::{self, Response};
 
-/// How many rows are loaded in one transaction.
 const LOADED_TOGETHER: u64 = 16_384;
 
-/// A database behind its writer.
 pub(crate) struct GroupCommit {
     /// `None` only while it is dropped.
     queue: Option<Sender<Waiting>>,
-    writer: Option<JoinHandle<()>>,
+    writer: Option<std::thread::JoinHandle<()>>,
     clock: SystemClock,
     outcome: Vec<u8>,
 }
@@ -85,7 +81,6 @@ fn write(mut database: impl Database, waiting: &Receiver<Waiting>, calls_max: us
 }
 
 impl Contestant for GroupCommit {
-    /// Which key runs.
     type Run = u64;
 
     async fn claim(&self, number: u64) -> Result<Claimed<u64>> {

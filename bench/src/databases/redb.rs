@@ -2,13 +2,10 @@
 //!
 //! Settings: `Durability::Immediate`, which is its default, in one phase; a cache of 1 GiB, which holds everything.
 
-use std::path::Path;
-
 use anyhow::Result;
 use redb::{Durability, ReadableTable, Table, TableDefinition, WriteTransaction};
 
-use super::row::{Kept, Row};
-use super::{Call, Database, Place, Reply, id_in, place};
+use super::{Call, Database, Kept, Place, Reply, Row, id_in, place};
 
 const CACHE_BYTES: usize = 1 << 30;
 const ROWS: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("rows");
@@ -18,7 +15,7 @@ const BY_TIME: TableDefinition<'_, &Place, ()> = TableDefinition::new("by_time")
 pub(crate) struct Redb(redb::Database);
 
 impl Redb {
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
+    pub(crate) fn open(folder: &std::path::Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let database = redb::Builder::new().set_cache_size(CACHE_BYTES).create(folder.join("rows.redb"))?;
         Ok(Self(database))

@@ -5,8 +5,6 @@
 //! `locking_mode = EXCLUSIVE` spares it the shared memory; statements are prepared once. rusqlite compiles it to call
 //! fsync, where most systems' packages call fdatasync: `cargo xtask bench` compiles it like those.
 
-use std::path::Path;
-
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -41,7 +39,7 @@ const SWEEP: &str = "
 pub(crate) struct Sqlite(Connection);
 
 impl Sqlite {
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
+    pub(crate) fn open(folder: &std::path::Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let connection = Connection::open(folder.join("records.sqlite"))?;
         connection.execute_batch(SETTINGS)?;

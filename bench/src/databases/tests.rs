@@ -4,12 +4,11 @@ use std::path::Path;
 
 use semel::clock::{Clock, SystemClock};
 
-use super::row::{Kept, Row};
-use super::{Call, Database, Fjall, GroupCommit, Redb, Reply, Sqlite, fill};
+use super::{Call, Database, Fjall, GroupCommit, Kept, OWNER, Redb, Reply, Row, Sqlite, fill};
 use crate::callers::runtime;
 use crate::contestants::{Claimed, Contestant, StoreAlone, roomy};
 use crate::folder::TempFolder;
-use crate::inputs::Response;
+use crate::inputs::{self, Response};
 
 fn claim(number: u64, now_micros: u64) -> Call {
     Call::Claim { row: Row::running(number, now_micros).unwrap(), now_micros }
@@ -119,4 +118,16 @@ fn a_row_has_about_as_many_bytes_as_a_record_of_semel() {
     for (semel, row) in semel.iter().zip(rows) {
         assert!(semel.abs_diff(row) * 10 <= *semel, "semel writes {semel} bytes, a row has {row}");
     }
+}
+
+#[test]
+fn a_row_gives_back_what_was_put_into_it() {
+    let outcome = Response::new().encoded();
+    let row = Row::done(42, 1_000, &outcome).unwrap();
+    let kept = Kept::new(&row.bytes);
+    assert_eq!((kept.version().unwrap(), kept.until_micros().unwrap()), (2, row.until_micros));
+    assert_eq!((kept.is_done(), kept.fingerprint()), (true, Some(&inputs::digest(42)[..])));
+    assert_eq!(kept.last(), Some(&outcome[..]));
+    let row = Row::running(42, 1_000).unwrap();
+    assert_eq!((Kept::new(&row.bytes).is_done(), Kept::new(&row.bytes).last()), (false, Some(OWNER)));
 }

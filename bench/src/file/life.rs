@@ -5,29 +5,23 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use clap::ValueEnum;
 use semel::clock::{Clock, SystemClock};
-use semel::codec::encode;
 use semel::store::{Scan, Store as _};
 use semel_file::FileStore;
 use semel_testkit::ManualClock;
-use tokio::task::JoinSet;
 
-use super::stores::{Store, fill};
-use super::{DISK, EXPIRY, GROWTH, OPENING, SEMEL};
+use super::{DISK, EXPIRY, GROWTH, OPENING, SEMEL, Store, fill};
 use crate::args::{FileArgs, FileTaskArgs, Part, word};
-use crate::callers::{CYCLES, Entry, Plan, THREADS, runtime, until_quiet, window};
+use crate::callers::{CYCLES, Entry, Plan, THREADS, each, groups, runtime, until_quiet};
 use crate::contestants::{Contestant, StoreAlone};
 use crate::counting;
 use crate::databases::{self, Database, Fjall, Redb, Sqlite};
 use crate::folder::{TempFolder, disk_bytes};
-use crate::inputs::scattered;
 use crate::process::{print_samples, samples_of, this_program};
 use crate::report::{Case, Metric, Rows, Sample, drive, float};
 use crate::timing::Stopwatch;
@@ -35,57 +29,46 @@ use crate::timing::Stopwatch;
 /// How a store was left before it was opened.
 pub(super) const CLEAN_STOP: &str = "a clean stop";
 pub(super) const KILLED: &str = "kill -9";
-/// How often the durable store is opened in each case.
 const OPENINGS: u64 = 3;
 /// How many times as many keys the large store has whose memory is measured.
 const LARGE_TIMES: u64 = 5;
-/// How many keys are looked up after opening.
 const LOOKED_UP: u64 = 1_000;
-/// How many keys are removed at a time.
 const BATCH: usize = 1_024;
 const RETENTION: Duration = Duration::from_hours(1);
 /// Callers of the stores that grow, and of the one whose records come and go.
-pub(super) const CALLERS: u64 = 1_024;
+const CALLERS: u64 = 1_024;
 /// How many steps a record lives whose store is looked at; the clock moves a second with every step.
 const RETENTION_STEPS: u64 = 50;
 const STEP: Duration = Duration::from_secs(1);
 /// How often all records come and go: half of it before the first look, so that the state is steady.
 const GENERATIONS: u64 = 4;
-/// How many steps there are between two looks at the disk.
 const LOOK_EVERY: u64 = 10;
 /// What a second process prints when its keys are written.
 const READY: &str = "ready";
 
-/// A step in the life of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Task {
     /// Write all keys, and stop cleanly.
     Fill,
     /// Write all keys, print so, and go on with others until killed.
     FillAndGoOn,
-    /// Open what is there.
     Open,
     /// Write all keys, and remove them when they are past their retention.
     Expire,
-    /// Measure a small store and a large one.
     Grow,
-    /// Let records come and go.
     Churn,
 }
 
-/// The arguments of this program for a task.
-fn arguments(task: Task, case: Case, folder: &Path, keys: u64, args: &FileArgs) -> Result<[String; 7]> {
-    let store = Store::ALL.into_iter().find(|store| store.name() == case.contestant);
-    let store = store.context("every case has a store")?;
+fn arguments(task: Task, store: Store, folder: &std::path::Path, keys: u64, args: &FileArgs) -> [String; 7] {
     let [keys, rounds, window_ms] = [keys, args.run.rounds, args.window_ms].map(|number| number.to_string());
     let folder = folder.display().to_string();
-    Ok(["file-task".to_owned(), word(&task), word(&store), folder, keys, rounds, window_ms])
+    ["file-task".to_owned(), word(&task), word(&store), folder, keys, rounds, window_ms]
 }
 
 /// Runs a task in a process and a folder of its own.
-fn in_own_process(task: Task, case: Case, folder: &TempFolder, args: &FileArgs) -> Result<Vec<Sample>> {
+fn in_own_process(task: Task, store: Store, folder: &TempFolder, args: &FileArgs) -> Result<Vec<Sample>> {
     let path = folder.fresh("life")?;
-    let samples = samples_of(&arguments(task, case, &path, args.keys, args)?)?;
+    let samples = samples_of(&arguments(task, store, &path, args.keys, args))?;
     fs::remove_dir_all(&path)?;
     Ok(samples)
 }
@@ -105,68 +88,63 @@ fn fill_and_kill(arguments: &[String]) -> Result<()> {
 
 /// Measures every way in which a store can have been left.
 pub(super) fn measure_openings(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
-    let of =
-        |left| Store::FORMATS.map(|store| Case::new(OPENING, store.name()).setting(left).load(args.keys));
-    let mut cases = of(CLEAN_STOP).to_vec();
+    let of = |store: Store, left| (Case::new(OPENING, store.name()).setting(left).load(args.keys), store);
+    let mut cases = Store::FORMATS.map(|store| of(store, CLEAN_STOP)).to_vec();
     if args.has(Part::Memory) {
-        cases.push(Case::new(OPENING, SEMEL).setting(CLEAN_STOP).load(args.keys * LARGE_TIMES));
+        let (case, store) = of(Store::SemelFile, CLEAN_STOP);
+        cases.push((case.load(args.keys * LARGE_TIMES), store));
     }
     if args.has(Part::Reopen) {
-        cases.extend(of(KILLED));
+        cases.extend(Store::FORMATS.map(|store| of(store, KILLED)));
     }
-    drive(1, &[cases], rows, &mut |case, rows| {
+    drive(1, &[cases], rows, &mut |case, store| {
         let is_killed = case.setting == KILLED;
-        let (task, times) = match (is_killed, case.contestant) {
-            (false, _) => (Task::Fill, OPENINGS),
-            (true, SEMEL) => (Task::FillAndGoOn, OPENINGS),
-            (true, _) => (Task::FillAndGoOn, 1),
-        };
-        for time in 0..times {
+        let mut samples = Vec::new();
+        for time in 0..if is_killed && *store != Store::SemelFile { 1 } else { OPENINGS } {
             let path = folder.path().join("life");
+            let arguments = |task| arguments(task, *store, &path, case.load, args);
             // Opening repairs, so there is only one opening after each kill.
-            if is_killed || time == 0 {
-                let arguments = arguments(task, case, &folder.fresh("life")?, case.load, args)?;
-                if is_killed { fill_and_kill(&arguments)? } else { drop(samples_of(&arguments)?) }
+            if is_killed {
+                folder.fresh("life")?;
+                fill_and_kill(&arguments(Task::FillAndGoOn))?;
+            } else if time == 0 {
+                folder.fresh("life")?;
+                samples_of(&arguments(Task::Fill))?;
             }
-            let opened = samples_of(&arguments(Task::Open, case, &path, case.load, args)?)?;
-            opened.into_iter().for_each(|sample| rows.add(case, sample));
+            samples.extend(samples_of(&arguments(Task::Open))?.into_iter().map(|sample| (case, sample)));
         }
-        Ok(fs::remove_dir_all(folder.path().join("life"))?)
+        fs::remove_dir_all(folder.path().join("life"))?;
+        Ok(samples)
     })
 }
 
 /// Measures how long it takes to remove all keys once they are past their retention.
 pub(super) fn measure_expiry(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
-    let cases = Store::FORMATS.map(|store| Case::new(EXPIRY, store.name())).into();
-    drive(1, &[cases], rows, &mut |case, rows| {
-        let samples = in_own_process(Task::Expire, case, folder, args)?;
-        samples.into_iter().for_each(|sample| rows.add(case, sample));
-        Ok(())
+    let cases = Store::FORMATS.map(|store| (Case::new(EXPIRY, store.name()), store)).into();
+    drive(1, &[cases], rows, &mut |case, store| {
+        let samples = in_own_process(Task::Expire, *store, folder, args)?;
+        Ok(samples.into_iter().map(|sample| (case, sample)).collect())
     })
 }
 
 /// Measures whether the durable store gets slower as it grows.
 pub(super) fn measure_growth(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
-    drive(1, &[vec![Case::new(GROWTH, SEMEL)]], rows, &mut |case, rows| {
-        let samples = in_own_process(Task::Grow, case, folder, args)?;
-        let (small, large) = samples.split_at(samples.len() / 2);
-        for (keys, samples) in sizes(args.keys).into_iter().zip([small, large]) {
-            samples.iter().for_each(|sample| rows.add(case.load(keys), sample.clone()));
-        }
-        Ok(())
+    drive(1, &[vec![(Case::new(GROWTH, SEMEL), Store::SemelFile)]], rows, &mut |case, store| {
+        let samples = in_own_process(Task::Grow, *store, folder, args)?;
+        let (rounds, [small, large]) = (samples.len() / 2, sizes(args.keys));
+        let of = |(at, sample)| (case.load(if at < rounds { small } else { large }), sample);
+        Ok(samples.into_iter().enumerate().map(of).collect())
     })
 }
 
 /// Measures the disk that the durable store takes with about `keys` live records.
 pub(super) fn measure_disk(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
-    drive(1, &[vec![Case::new(DISK, SEMEL)]], rows, &mut |case, rows| {
-        let looks = in_own_process(Task::Churn, case, folder, args)?;
-        (1..).zip(looks).for_each(|(look, sample)| rows.add(case.load(look), sample));
-        Ok(())
+    drive(1, &[vec![(Case::new(DISK, SEMEL), Store::SemelFile)]], rows, &mut |case, store| {
+        let looks = in_own_process(Task::Churn, *store, folder, args)?;
+        Ok((1..).zip(looks).map(|(look, sample)| (case.load(look), sample)).collect())
     })
 }
 
-/// The keys of the small store and of the large one.
 pub(super) const fn sizes(keys: u64) -> [u64; 2] {
     [keys / 2, keys * 5]
 }
@@ -212,39 +190,27 @@ fn fill_and_go_on(args: &FileTaskArgs) -> Result<()> {
 }
 
 /// Opens what is there, up to the first answer, and looks whether the keys are there. Memory is for each key.
-#[expect(clippy::cast_precision_loss, reason = "bytes a key are read to three digits")]
 fn open(args: &FileTaskArgs) -> Result<Sample> {
     let runtime = runtime(THREADS)?;
-    let [resident, anonymous] = resident_bytes()?;
+    let [resident, anonymous] = counting::resident_bytes()?;
     counting::start();
     let watch = Stopwatch::start();
     let entry = args.store.open(&args.folder, args.keys)?;
     let bytes = entry.loaded.replay(&runtime, args.keys - 1)?;
     let seconds = watch.elapsed().as_secs_f64();
-    let allocated = counting::allocated_bytes() as f64;
-    let [resident_after, anonymous_after] = resident_bytes()?;
+    let allocated = counting::allocated_bytes();
+    let [resident_after, anonymous_after] = counting::resident_bytes()?;
     for turn in 0..LOOKED_UP {
-        let found = entry.loaded.replay(&runtime, scattered(turn, args.keys))?;
+        let found = entry.loaded.replay(&runtime, crate::inputs::scattered(turn, args.keys))?;
         ensure!(found == bytes, "an outcome has another length");
     }
     let keys = float(args.keys);
     Ok(Sample::from([
         (Metric::Seconds, seconds),
-        (Metric::ResidentBytes, float(resident_after.saturating_sub(resident)) / keys),
-        (Metric::AnonymousBytes, float(anonymous_after.saturating_sub(anonymous)) / keys),
+        (Metric::ResidentBytes, (resident_after - resident).max(0.0) / keys),
+        (Metric::AnonymousBytes, (anonymous_after - anonymous).max(0.0) / keys),
         (Metric::AllocatedBytes, allocated / keys),
     ]))
-}
-
-/// Memory of this process, and the part of it that is not backed by files.
-fn resident_bytes() -> Result<[u64; 2]> {
-    let status = fs::read_to_string("/proc/self/status").context("memory is read on Linux only")?;
-    let bytes = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_suffix("kB"));
-        let line = line.with_context(|| format!("the status has no {name}"))?;
-        anyhow::Ok(line.trim().parse::<u64>()? * 1_024)
-    };
-    Ok([bytes("VmRSS:")?, bytes("RssAnon:")?])
 }
 
 /// Writes all keys, lets their time pass, and removes them.
@@ -320,11 +286,9 @@ fn grow(args: &FileTaskArgs) -> Result<Vec<Sample>> {
     let names = ["small", "large"];
     let entries = sizes(args.keys).into_iter().zip(names).map(load).collect::<Result<Vec<_>>>()?;
     until_quiet();
-    let cases = names.map(|name| Case::new(CYCLES, name).load(CALLERS)).into();
     let (span, mut rows) = (Duration::from_millis(args.window_ms), Rows::default());
-    drive(args.rounds, &[cases], &mut rows, &mut |case, rows| {
-        rows.add(case, window(&entries, case, &runtime, span)?);
-        Ok(())
+    drive(args.rounds, &groups(&entries, &[CYCLES], &[CALLERS]), &mut rows, &mut |case, entry| {
+        Ok(vec![(case, entry.window(case, &runtime, span)?)])
     })?;
     Ok(rows.all().iter().flat_map(|row| row.rounds.clone()).collect())
 }
@@ -342,7 +306,9 @@ fn churn(args: &FileTaskArgs) -> Result<Vec<Sample>> {
     for step in 1..=steps {
         clock.advance(STEP);
         let first = (step - 1) * cycles;
-        runtime.block_on(async { tokio::try_join!(run_keys(&store, first, cycles), sweep(&store)) })?;
+        let run = move |store: Arc<Churned>, number| async move { store.cycle(first + number).await };
+        let running = each(&store, usize::try_from(CALLERS)?, cycles, run);
+        runtime.block_on(async { tokio::try_join!(running, sweep(&store)) })?;
         if step > steps / 2 && step.is_multiple_of(LOOK_EVERY) {
             let (records, bytes) = runtime.block_on(live(&store, &clock))?;
             samples.push(look(records, bytes, disk_bytes(&args.folder)?));
@@ -361,38 +327,18 @@ pub(super) fn look(live_records: u64, live_bytes: u64, disk_bytes: u64) -> Sampl
     ])
 }
 
-/// Many callers, until so many new keys from `first` on are done.
-async fn run_keys(store: &Arc<Churned>, first: u64, cycles: u64) -> Result<()> {
-    let mut callers = JoinSet::new();
-    for caller in 0..CALLERS.min(cycles) {
-        let store = Arc::clone(store);
-        callers.spawn(async move {
-            for number in (caller..cycles).step_by(usize::try_from(CALLERS)?) {
-                store.cycle(first + number).await?;
-            }
-            anyhow::Ok(())
-        });
-    }
-    while let Some(done) = callers.join_next().await {
-        done.context("a caller did not reach its end")??;
-    }
-    Ok(())
-}
-
-/// Removes what is past its retention, while the callers work.
 async fn sweep(store: &Churned) -> Result<()> {
     while store.store().sweep(BATCH).await?.value.more_left {}
     Ok(())
 }
 
-/// How many records count, and how many bytes they have.
 async fn live(store: &Churned, clock: &ManualClock) -> Result<(u64, u64)> {
     let (mut records, mut bytes, mut after) = (0, 0, None);
     loop {
         let page = store.store().scan(Scan { after, limit: BATCH, ..Scan::default() }).await?.value;
         for record in page.records.iter().filter(|record| record.is_live(clock.now())) {
             records += 1;
-            bytes += encode(record)?.len() as u64;
+            bytes += semel::codec::encode(record)?.len() as u64;
         }
         after = page.next;
         if after.is_none() {

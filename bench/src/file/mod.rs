@@ -1,32 +1,33 @@
 //! The measurement of the durable store, beside general embedded databases.
 //!
-//! - [`stores`](Store): the contestants. [`life`](Task): steps in the life of a store, each in a process of its own.
-//! - [`raw_sync`]: what the disk does without any store.
+//! - [`life`](Task): steps in the life of a store, each in a process of its own.
 
 mod life;
-mod raw_sync;
-mod stores;
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use semel_file::FileStore;
+use tokio::runtime::Runtime;
 
 use crate::args::{FileArgs, Part, word};
 use crate::callers::{
-    CYCLES, THREADS, at_least_best_peer, columns, groups, panel, runtime, until_quiet, window,
+    CYCLES, Entry, THREADS, at_least_best_peer, columns, groups, panel, runtime, until_quiet,
 };
-use crate::folder::TempFolder;
+use crate::contestants::{Engine, StoreAlone};
+use crate::databases::{self, Database, Fjall, GroupCommit, Redb, Sqlite};
+use crate::folder::{TempFolder, filesystem};
 use crate::report::{
     Bar, Case, ChartBar, Column, HUNDREDTHS, MIB, Metric, Page, Panel, Row, Rows, Sample, TENTHS,
-    THOUSANDTHS, WHOLE, count, drive, filesystem, float, grouped,
+    THOUSANDTHS, WHOLE, count, drive, float, grouped,
 };
-use crate::timing::OtherProcesses;
+use crate::timing::{OtherProcesses, Stopwatch};
 use life::{CLEAN_STOP, KILLED};
 pub(crate) use life::{Task, run_task};
-use raw_sync::RawSync;
-pub(crate) use stores::Store;
 
-/// How many callers work at the same time.
 const CALLERS: [u64; 3] = [1, 64, 1_024];
 const SEMEL: &str = Store::SemelFile.name();
 const SYNCS: &str = "syncs";
@@ -36,8 +37,84 @@ const OPENING: &str = "opening";
 const EXPIRY: &str = "removing";
 const GROWTH: &str = "growth";
 const DISK: &str = "disk";
+const BLOCK: [u8; 4_096] = [0x5e; 4_096];
+const IN_PLACE_BYTES: u64 = 64 << 20;
+const LOADED_TOGETHER: u64 = 1_024;
 
-/// Measures every part that was asked for, and publishes the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Store {
+    /// The durable store, driven by the machine directly.
+    SemelFile,
+    /// The same through the engine's public API.
+    SemelEngine,
+    Fjall,
+    Redb,
+    Sqlite,
+    SqlitePerCall,
+}
+
+impl Store {
+    const ALL: [Self; 6] =
+        [Self::SemelFile, Self::SemelEngine, Self::Fjall, Self::Redb, Self::Sqlite, Self::SqlitePerCall];
+    /// One for each format on the disk: what is true of these is true of the others.
+    const FORMATS: [Self; 4] = [Self::SemelFile, Self::Fjall, Self::Redb, Self::Sqlite];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::SemelFile => "semel file",
+            Self::SemelEngine => "semel file, engine",
+            Self::Fjall => "fjall, group commit",
+            Self::Redb => "redb, group commit",
+            Self::Sqlite => "SQLite, group commit",
+            Self::SqlitePerCall => "SQLite, per call",
+        }
+    }
+
+    /// Opens what is in the folder, which has `keys` done keys.
+    fn open(self, folder: &Path, keys: u64) -> Result<Entry> {
+        self.entry(folder, keys, None)
+    }
+
+    /// Fills an empty folder with `keys` done keys; it stays open.
+    fn load(self, folder: &Path, keys: u64, runtime: &Runtime) -> Result<Entry> {
+        self.entry(folder, keys, Some(runtime))
+    }
+
+    fn entry(self, folder: &Path, keys: u64, loader: Option<&Runtime>) -> Result<Entry> {
+        let semel = || {
+            let store = StoreAlone::new(FileStore::open(folder)?);
+            if let Some(runtime) = loader {
+                runtime.block_on(fill(&store, keys, || ()))?;
+            }
+            anyhow::Ok(store)
+        };
+        let keys_to_load = loader.map_or(0, |_| keys);
+        let grouped = |contestant| Ok(Entry::new(self.name(), contestant, keys));
+        match self {
+            Self::SemelFile => Ok(Entry::new(self.name(), semel()?, keys)),
+            Self::SemelEngine => Ok(Entry::new(self.name(), Engine::new(semel()?.into_store()), keys)),
+            Self::Fjall => grouped(loaded(Fjall::open(folder)?, keys_to_load, usize::MAX)?),
+            Self::Redb => grouped(loaded(Redb::open(folder)?, keys_to_load, usize::MAX)?),
+            Self::Sqlite => grouped(loaded(Sqlite::open(folder)?, keys_to_load, usize::MAX)?),
+            Self::SqlitePerCall => grouped(loaded(Sqlite::open(folder)?, keys_to_load, 1)?),
+        }
+    }
+}
+
+/// Claims and completes the keys below `keys`; `step` is called after each batch.
+async fn fill(store: &StoreAlone<FileStore>, keys: u64, step: impl Fn()) -> Result<()> {
+    for first in (0..keys).step_by(usize::try_from(LOADED_TOGETHER)?) {
+        store.fill(first..keys.min(first + LOADED_TOGETHER)).await?;
+        step();
+    }
+    Ok(())
+}
+
+fn loaded(mut database: impl Database, keys: u64, calls_max: usize) -> Result<GroupCommit> {
+    databases::fill(&mut database, keys)?;
+    GroupCommit::new(database, calls_max)
+}
+
 pub(crate) fn run(args: &FileArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
     let filesystem = filesystem(folder.path(), "name a folder on a disk with --folder")?;
@@ -65,45 +142,69 @@ pub(crate) fn run(args: &FileArgs) -> Result<()> {
         describe_disk(&mut page, args.keys);
     }
     drop(folder);
-    if !args.only.is_empty() && args.run.results.is_none() {
-        // A part must not replace the results of the whole.
-        page.print();
-        return Ok(());
-    }
+    page.is_part = !args.only.is_empty();
     page.publish(args.run.results.as_deref())
 }
 
 /// Loads all contestants, then measures them and the raw disk in all rounds.
 fn measure_throughput(args: &FileArgs, folder: &TempFolder, page: &mut Page) -> Result<()> {
     let (runtime, mut entries) = (runtime(THREADS)?, Vec::new());
-    let loading = Store::ALL.map(|store| Case::new("loading", store.name())).into();
-    drive(1, &[loading], &mut page.rows, &mut |case, _| {
-        let store = Store::ALL.into_iter().find(|store| store.name() == case.contestant);
-        let store = store.context("every case has a store")?;
-        entries.push(store.load(&folder.fresh(&word(&store))?, args.keys, &runtime)?);
-        Ok(())
+    let loading = Store::ALL.map(|store| (Case::new("loading", store.name()), store)).into();
+    drive(1, &[loading], &mut page.rows, &mut |_, store| {
+        entries.push(store.load(&folder.fresh(&word(store))?, args.keys, &runtime)?);
+        Ok(Vec::new())
     })?;
-    let mut raw_sync = RawSync::new(&folder.fresh("raw-sync")?)?;
+    let raw = folder.fresh("raw-sync")?;
+    let mut in_place = SyncedFile::create(&raw.join("in-place"), Some(IN_PLACE_BYTES))?;
+    let mut growing = SyncedFile::create(&raw.join("growing"), None)?;
     until_quiet();
     let others = OtherProcesses::watch();
     let span = Duration::from_millis(args.window_ms);
     // The raw disk right before the windows of one lone caller, which are compared with it.
-    let groups = [vec![vec![IN_PLACE]], groups(&entries, &[CYCLES], &CALLERS)].concat();
-    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, rows| {
-        if case == IN_PLACE {
-            rows.add(IN_PLACE, Sample::from([(Metric::PerSecond, raw_sync.in_place(span)?)]));
-            rows.add(GROWING, Sample::from([(Metric::PerSecond, raw_sync.growing(span)?)]));
-        } else {
-            rows.add(case, window(&entries, case, &runtime, span)?);
-        }
-        Ok(())
+    let cycles = groups(&entries, &[CYCLES], &CALLERS).into_iter();
+    let cycles = cycles.map(|group| group.into_iter().map(|(case, entry)| (case, Some(entry))).collect());
+    let groups: Vec<Vec<_>> = [vec![(IN_PLACE, None)]].into_iter().chain(cycles).collect();
+    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, entry| {
+        let Some(entry) = entry else {
+            let syncs = [(IN_PLACE, in_place.per_second(span)?), (GROWING, growing.per_second(span)?)];
+            return Ok(syncs.map(|(case, rate)| (case, Sample::from([(Metric::PerSecond, rate)]))).into());
+        };
+        Ok(vec![(case, entry.window(case, &runtime, span)?)])
     })?;
-    page.fact(
-        "kernel and other processes",
-        format!("{:.0}% of the machine during cycles", others.share() * 100.0),
-    );
+    let others = format!("{:.0}% of the machine during cycles", others.share() * 100.0);
+    page.fact("kernel and other processes", others);
     drop(entries);
     folder.clear()
+}
+
+/// What the disk does without any store: 4 KiB at the next position of a file, and a sync.
+struct SyncedFile {
+    file: File,
+    at: u64,
+    end: u64,
+}
+
+impl SyncedFile {
+    /// A file that grows, or, with an end, one whose blocks are all allocated.
+    fn create(path: &Path, end: Option<u64>) -> Result<Self> {
+        let file = File::options().create(true).truncate(true).write(true).open(path)?;
+        for at in (0..end.unwrap_or(0)).step_by(BLOCK.len()) {
+            file.write_all_at(&[0; BLOCK.len()], at)?;
+        }
+        file.sync_all()?;
+        Ok(Self { file, at: 0, end: end.unwrap_or(u64::MAX) })
+    }
+
+    fn per_second(&mut self, span: Duration) -> Result<f64> {
+        let (watch, mut count) = (Stopwatch::start(), 0_u32);
+        while watch.elapsed() < span {
+            self.file.write_all_at(&BLOCK, self.at)?;
+            self.file.sync_data()?;
+            self.at = (self.at + BLOCK.len() as u64) % self.end;
+            count += 1;
+        }
+        Ok(f64::from(count) / watch.elapsed().as_secs_f64())
+    }
 }
 
 fn describe_throughput(page: &mut Page) {
@@ -237,7 +338,6 @@ fn describe_disk(page: &mut Page, keys: u64) {
     page.bars.push(disk_bar(&page.rows));
 }
 
-/// The worst look counts.
 fn disk_bar(rows: &Rows) -> Bar {
     let worst = rows.of(DISK).map(|row| row.median(Metric::DiskPerLive)).fold(f64::NAN, f64::max);
     Bar::at_most("disk used in a steady state, the worst look".to_owned(), 2.5, worst, "× live data")
@@ -246,6 +346,8 @@ fn disk_bar(rows: &Rows) -> Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contestants::refuses_a_second_claim;
+    use crate::inputs::Response;
     use crate::report::{rates, reached};
 
     #[test]
@@ -298,5 +400,43 @@ mod tests {
             rows.add(Case::new(DISK, SEMEL).load(number), life::look(1, 100, disk_bytes));
         }
         assert!(!disk_bar(&rows).reached);
+    }
+
+    #[test]
+    fn no_contestant_runs_a_key_twice_and_each_hands_back_the_outcome() {
+        let folder = TempFolder::for_test("claims");
+        let fresh = |name: &str| folder.fresh(name).unwrap();
+        let (runtime, bytes) = (runtime(2).unwrap(), Response::new().encoded().len());
+        let store = StoreAlone::new(FileStore::open(fresh("store")).unwrap());
+        refuses_a_second_claim(("store", bytes), &runtime, &store);
+        let engine = Engine::new(FileStore::open(fresh("engine")).unwrap());
+        refuses_a_second_claim(("engine", bytes), &runtime, &engine);
+        let grouped = [
+            ("sqlite", loaded(Sqlite::open(&fresh("sqlite")).unwrap(), 0, usize::MAX).unwrap()),
+            ("per call", loaded(Sqlite::open(&fresh("per-call")).unwrap(), 0, 1).unwrap()),
+            ("fjall", loaded(Fjall::open(&fresh("fjall")).unwrap(), 0, usize::MAX).unwrap()),
+            ("redb", loaded(Redb::open(&fresh("redb")).unwrap(), 0, usize::MAX).unwrap()),
+        ];
+        for (name, contestant) in &grouped {
+            refuses_a_second_claim((name, bytes), &runtime, contestant);
+        }
+    }
+
+    #[test]
+    fn every_contestant_is_loaded_works_and_knows_its_keys() {
+        let folder = TempFolder::for_test("loads");
+        let runtime = runtime(2).unwrap();
+        let bytes = Response::new().encoded().len();
+        for store in Store::ALL {
+            let entry = store.load(&folder.fresh(&word(&store)).unwrap(), 3_000, &runtime).unwrap();
+            let plan = crate::callers::Plan { work: CYCLES, callers: 64, span: Duration::from_millis(60) };
+            let sample = entry.loaded.window(&runtime, plan).unwrap();
+            assert!(sample[&Metric::PerSecond] > 0.0, "{store:?}: {sample:?}");
+            assert!(sample[&Metric::P50Us] <= sample[&Metric::P99Us], "{store:?}: {sample:?}");
+            // The first, the last that was loaded, and the first of the window.
+            for number in [0, 2_999, 3_000] {
+                assert_eq!(entry.loaded.replay(&runtime, number).unwrap(), bytes, "{store:?}, key {number}");
+            }
+        }
     }
 }

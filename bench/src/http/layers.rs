@@ -1,13 +1,18 @@
-//! What is put around the handler, each as its own documentation says.
+//! The handler that every contestant has, which takes a small JSON order and answers with a charge of about 200 bytes, and
+//! what is put around it, each as its own documentation says.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use async_trait::async_trait;
-use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use axum_idempotent::{IdempotentLayer, IdempotentOptions};
-use clap::ValueEnum;
 use cratestack_axum::idempotency::{IdempotencyLayer as CratestackLayer, IdempotencyStore};
 use cratestack_core::{CratestackError, IdempotencyRecord, ReservationOutcome};
 use cratestack_redis::RedisIdempotencyStore;
@@ -17,41 +22,89 @@ use dashmap::mapref::entry::Entry;
 use ruts::store::moka::MokaStore;
 use ruts::{CookieOptions, SessionLayer};
 use semel::Semel;
-use semel_file::FileStore;
 use semel_http::{IdempotencyLayer, Principal};
-use tower_cookies::CookieManagerLayer;
+use serde::{Deserialize, Serialize};
 
-use super::handler::{Runs, charges, counts};
-use super::requests::SESSION_COOKIE;
-use crate::contestants::roomy;
-
+pub(super) const CHARGES: &str = "/charges";
+pub(super) const RUNS: &str = "/runs";
+/// Where runs are counted from: all of their numbers have as many digits.
+pub(super) const FIRST_RUN: u64 = 1_000_000_000;
+pub(super) const ORDER: &str = "order-";
 const DAY: Duration = Duration::from_hours(24);
 
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub(super) name: String,
+    pub(super) amount: u64,
+    pub(super) currency: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Charge {
+    id: String,
+    object: &'static str,
+    order: String,
+    amount: u64,
+    currency: String,
+    status: &'static str,
+    captured: bool,
+    description: &'static str,
+    /// Which run of the handler this was: no two answers are the same, unless one is a replay.
+    run: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Runs(Arc<AtomicU64>);
+
+impl Charge {
+    pub(super) fn of(order: Order, run: u64) -> Self {
+        let name = order.name.strip_prefix(ORDER).unwrap_or(&order.name);
+        Self {
+            id: format!("ch_{name}"),
+            object: "charge",
+            order: order.name,
+            amount: order.amount,
+            currency: order.currency,
+            status: "succeeded",
+            captured: true,
+            description: "A pair of shoes, delivered tomorrow",
+            run,
+        }
+    }
+}
+
+async fn charge(State(Runs(runs)): State<Runs>, Json(order): Json<Order>) -> impl IntoResponse {
+    let charge = Charge::of(order, FIRST_RUN + runs.fetch_add(1, Ordering::Relaxed));
+    (StatusCode::CREATED, [(LOCATION, format!("{CHARGES}/{}", charge.id))], Json(charge))
+}
+
+pub(super) fn charges(runs: Runs) -> Router {
+    Router::new().route(CHARGES, post(charge)).with_state(runs)
+}
+
+/// The count of runs; merged outside the layers.
+pub(super) fn counts(Runs(runs): Runs) -> Router {
+    Router::new().route(RUNS, get(async move || runs.load(Ordering::Relaxed).to_string()))
+}
+
 /// What is around the handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Layer {
-    /// Nothing.
     Bare,
-    /// semel's layer on the memory store.
     SemelMemory,
-    /// semel's layer on the file store, in the folder that is named.
     SemelFile,
-    /// The layer of axum-idempotent, on its store in memory.
     AxumIdempotent,
-    /// The layer of cratestack-axum on the Redis that is named.
     CratestackRedis,
-    /// The same on a map.
     CratestackMap,
 }
 
-/// The handler behind this layer.
 pub(super) fn router(layer: Layer, location: &str) -> Result<Router> {
     let runs = Runs::default();
     let charges = charges(runs.clone());
     let layered = match layer {
         Layer::Bare => charges,
-        Layer::SemelMemory => semel(charges, Semel::new(roomy())),
-        Layer::SemelFile => semel(charges, Semel::new(FileStore::open(location)?)),
+        Layer::SemelMemory => semel(charges, Semel::new(crate::contestants::roomy())),
+        Layer::SemelFile => semel(charges, Semel::new(semel_file::FileStore::open(location)?)),
         Layer::AxumIdempotent => axum_idempotent(charges),
         Layer::CratestackRedis => cratestack(charges, RedisIdempotencyStore::open(location, "bench")?),
         Layer::CratestackMap => cratestack(charges, MapStore::default()),
@@ -73,11 +126,11 @@ fn axum_idempotent(charges: Router) -> Router {
     // them. Sessions are therefore many and short here, which suits it: see `CALLERS`.
     let store = Arc::new(MokaStore::builder().max_capacity(1_000_000).build());
     let options = IdempotentOptions::new(24 * 60 * 60).use_idempotency_key_header(None, false);
-    let cookie = CookieOptions::build().name(SESSION_COOKIE).session_cookie().path("/");
+    let cookie = CookieOptions::build().name(super::requests::SESSION_COOKIE).session_cookie().path("/");
     charges
         .layer(IdempotentLayer::<MokaStore>::new(options))
         .layer(SessionLayer::new(store).with_cookie_options(cookie))
-        .layer(CookieManagerLayer::new())
+        .layer(tower_cookies::CookieManagerLayer::new())
 }
 
 /// The layer of cratestack-axum, as it is published. It tells callers apart by `Authorization`.
@@ -110,7 +163,7 @@ fn id(principal: &str, key: &str) -> (String, String) {
     (principal.to_owned(), key.to_owned())
 }
 
-#[async_trait]
+#[async_trait::async_trait]
 impl IdempotencyStore for MapStore {
     async fn reserve_or_fetch(
         &self,

@@ -1,13 +1,13 @@
 //! The measurement over HTTP: a bare handler, the same behind layers that keep keys, and proxies before it.
 //!
-//! - [`handler`]: the same for all. [`layers`](Layer): what is put around it. [`nginx`]: a proxy to compare with.
+//! - [`layers`](Layer): the handler, and what is put around it.
 //! - [`requests`]: what clients send, and how they check the answers.
 
-mod handler;
 mod layers;
-mod nginx;
 mod requests;
 
+use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -15,19 +15,17 @@ use test_services::{AppendFsync, Redis};
 
 use crate::args::{HttpArgs, HttpPart, word};
 use crate::clients::Plan;
-use crate::folder::TempFolder;
-use crate::process::{SemelProgram, SemelStore, Server, serve};
+use crate::folder::{TempFolder, filesystem};
+use crate::process::{SemelProgram, SemelStore, Server, free_port, serve};
 use crate::report::{
-    Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, TENTHS, WHOLE, drive, filesystem,
-    grouped,
+    Bar, Case, ChartBar, Column, MS, Metric, Page, Panel, Row, Rows, TENTHS, WHOLE, drive, grouped,
 };
-use crate::servers::redis_version;
 pub(crate) use layers::Layer;
-use nginx::AccessLog;
 use requests::{CALLERS, Keys, REPLAYED_KEYS, runs, window};
 
 const LAYERS: &str = "layers";
 const PROXIES: &str = "proxies";
+const NGINX_CONF: &str = include_str!("nginx.conf");
 const BARE: &str = "bare handler";
 const SEMEL_MEMORY: &str = "semel, memory store";
 const SEMEL_FILE: &str = "semel, file store";
@@ -38,25 +36,17 @@ const NGINX: &str = "nginx";
 const NGINX_LOG: &str = "nginx, access log";
 const PROXY_MEMORY: &str = "semel proxy, memory store";
 const PROXY_FILE: &str = "semel proxy, file store";
-/// The layers of others.
 const PEERS: [&str; 3] = [AXUM_IDEMPOTENT, CRATESTACK_REDIS, CRATESTACK_MAP];
 
 /// What clients connect to.
 #[derive(Clone, Copy, Debug)]
 enum Front {
-    /// The handler, behind this layer.
     Handler(Layer),
     Nginx(AccessLog),
     Proxy(SemelStore),
 }
 
-/// One line of a table.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    case: Case,
-    keys: Keys,
-    front: Front,
-}
+type Line = (Case, (Keys, Front));
 
 const fn layer(name: &'static str, keys: Keys) -> Case {
     Case::new(LAYERS, name).setting(keys.words()).load(64)
@@ -66,14 +56,9 @@ const fn proxy(name: &'static str, keys: Keys) -> Case {
     Case::new(PROXIES, name).setting(keys.words()).load(256)
 }
 
-/// Every line of a part, in the order of its table.
 fn lines(part: HttpPart) -> Vec<Line> {
     use Front::{Handler, Nginx, Proxy};
-    let of = |case: fn(&'static str, Keys) -> Case, name, front, keys| Line {
-        case: case(name, keys),
-        keys,
-        front,
-    };
+    let of = |case: fn(_, _) -> Case, name, front, keys| (case(name, keys), (keys, front));
     match part {
         HttpPart::Layer => {
             let all = [
@@ -85,11 +70,9 @@ fn lines(part: HttpPart) -> Vec<Line> {
             ];
             let keyed = [Keys::New, Keys::Done].into_iter().flat_map(|keys| all.map(|one| (one, keys)));
             let keyed = keyed.map(|((name, around), keys)| of(layer, name, Handler(around), keys));
-            let bare = of(layer, BARE, Handler(Layer::Bare), Keys::None);
-            [bare, of(layer, SEMEL_MEMORY, Handler(Layer::SemelMemory), Keys::None)]
-                .into_iter()
-                .chain(keyed)
-                .collect()
+            let unkeyed = [(BARE, Layer::Bare), (SEMEL_MEMORY, Layer::SemelMemory)];
+            let unkeyed = unkeyed.map(|(name, around)| of(layer, name, Handler(around), Keys::None));
+            unkeyed.into_iter().chain(keyed).collect()
         }
         HttpPart::Proxy => vec![
             of(proxy, NGINX, Nginx(AccessLog::Off), Keys::None),
@@ -111,14 +94,13 @@ fn base(part: HttpPart) -> Case {
     }
 }
 
-/// Measures every part that was asked for, and publishes the page.
 pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
     let mut page = Page::new("http", include_str!("../pages/http.md"), args)?;
     page.fact("filesystem", filesystem(folder.path(), "name a folder on a disk with --folder")?);
     let redis = Redis::start(AppendFsync::EverySecond)?;
-    page.fact("nginx", nginx::version()?);
-    page.fact("Redis", redis_version(&redis).context("Redis does not answer")?);
+    page.fact("nginx", nginx_version()?);
+    page.fact("Redis", crate::servers::redis_version(&redis).context("Redis does not answer")?);
     let semel = SemelProgram::new(args.semel.as_deref());
     semel.describe(&mut page);
     page.fact_other_processes();
@@ -128,20 +110,14 @@ pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     // With --line, bars of other lines are left out; otherwise what was not measured is not reached.
     page.bars = bars.filter(|bar| args.line.is_none() || !bar.found.contains("NaN")).collect();
     describe(&mut page, args);
-    if !(args.only.is_empty() && args.line.is_none()) && args.run.results.is_none() {
-        // A part must not replace the results of the whole.
-        page.print();
-        return Ok(());
-    }
+    page.is_part = !args.only.is_empty() || args.line.is_some();
     page.publish(args.run.results.as_deref())
 }
 
-/// Serves the handler behind a layer, in a process of its own.
 pub(crate) fn run_server(layer: Layer, location: &str, port: u16) -> Result<()> {
     serve(port, || layers::router(layer, location))
 }
 
-/// What outlives a window.
 struct Backends<'a> {
     folder: &'a TempFolder,
     redis: &'a str,
@@ -150,30 +126,25 @@ struct Backends<'a> {
 
 fn measure(args: &HttpArgs, backends: &Backends<'_>, rows: &mut Rows) -> Result<()> {
     let wanted = |part: HttpPart| {
-        let is_wanted = |line: &Line| {
-            let name = format!("{}, {}", line.case.contestant, line.keys.words());
-            args.line.as_ref().is_none_or(|text| name.contains(text)) || line.case == base(part)
+        let is_wanted = |(case, _): &Line| {
+            let name = format!("{}, {}", case.contestant, case.setting);
+            args.line.as_ref().is_none_or(|text| name.contains(text)) || *case == base(part)
         };
-        lines(part).into_iter().filter(is_wanted).collect::<Vec<_>>()
+        lines(part).into_iter().filter(is_wanted).collect()
     };
-    let lines: Vec<Vec<Line>> = args.parts().map(wanted).collect();
-    let groups: Vec<Vec<Case>> =
-        lines.iter().map(|lines| lines.iter().map(|line| line.case).collect()).collect();
+    let groups: Vec<Vec<Line>> = args.parts().map(wanted).collect();
     let (mut first, span) = (0, Duration::from_millis(args.window_ms));
-    drive(args.run.rounds, &groups, rows, &mut |case, rows| {
-        let line = lines.iter().flatten().find(|line| line.case == case).context("every case has a line")?;
-        let servers = line.start(backends)?;
+    drive(args.run.rounds, &groups, rows, &mut |case, (keys, front)| {
+        let servers = Servers::start(*front, backends)?;
         let plan = Plan { port: servers.front.port, pid: servers.front.pid(), span };
-        let window = window(plan, case.load, line.keys, first)?;
+        let window = window(plan, case.load, *keys, first)?;
         let ran = runs(servers.handler.as_ref().unwrap_or(&servers.front).port)?;
         ensure!(ran == window.runs, "the handler ran {ran} times, and clients saw {} runs", window.runs);
         first = window.next;
-        rows.add(case, window.sample);
-        Ok(())
+        Ok(vec![(case, window.sample)])
     })
 }
 
-/// Servers of one window.
 struct Servers {
     /// What clients connect to. Dropped first: a proxy has connections to the handler.
     front: Server,
@@ -181,17 +152,15 @@ struct Servers {
     handler: Option<Server>,
 }
 
-impl Line {
-    /// Starts its servers anew: nothing is kept of an earlier window but what Redis has.
-    fn start(&self, backends: &Backends<'_>) -> Result<Servers> {
+impl Servers {
+    /// Starts them anew: nothing is kept of an earlier window but what Redis has.
+    fn start(front: Front, backends: &Backends<'_>) -> Result<Self> {
         let folder = backends.folder.fresh("server")?;
         let handler = |layer: Layer, location: &str| {
-            Server::of_this_program(
-                &["http-serve", &word(&layer), location],
-                &backends.folder.fresh("handler")?,
-            )
+            let log = backends.folder.fresh("handler")?;
+            Server::of_this_program(&["http-serve", &word(&layer), location], &log)
         };
-        let (front, handler) = match self.front {
+        let (front, handler) = match front {
             Front::Handler(layer) => {
                 let location = match layer {
                     Layer::CratestackRedis => backends.redis,
@@ -201,7 +170,7 @@ impl Line {
             }
             Front::Nginx(log) => {
                 let handler = handler(Layer::Bare, "")?;
-                (nginx::start(handler.port, log, &folder)?, Some(handler))
+                (start_nginx(handler.port, log, &folder)?, Some(handler))
             }
             Front::Proxy(store) => {
                 let handler = handler(Layer::Bare, "")?;
@@ -212,8 +181,39 @@ impl Line {
                 (backends.semel.start(&arguments, store, &folder)?, Some(handler))
             }
         };
-        Ok(Servers { front, handler })
+        Ok(Self { front, handler })
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AccessLog {
+    Off,
+    /// As it is by default: a line for each, unbuffered.
+    On,
+}
+
+/// Starts nginx, as it is installed, before the server on port `upstream`.
+fn start_nginx(upstream: u16, log: AccessLog, folder: &std::path::Path) -> Result<Server> {
+    let port = free_port()?;
+    let configuration = folder.join("nginx.conf");
+    let folder_text = folder.to_str().context("the path of the folder is not UTF-8")?;
+    let log = match log {
+        AccessLog::Off => "off",
+        AccessLog::On => "FOLDER/access.log",
+    };
+    let (listen, handler) = (port.to_string(), upstream.to_string());
+    let values = [("PORT", listen.as_str()), ("UPSTREAM", &handler), ("LOG", log), ("FOLDER", folder_text)];
+    let filled = values.iter().fold(NGINX_CONF.to_owned(), |text, (name, value)| text.replace(name, value));
+    fs::write(&configuration, filled)?;
+    let configuration = configuration.to_str().context("the path of the folder is not UTF-8")?;
+    Server::start(&["nginx", "-p", folder_text, "-c", configuration], port, folder)
+}
+
+fn nginx_version() -> Result<String> {
+    let output = Command::new("nginx").arg("-v").output().context("install nginx-light")?;
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "`nginx -v` failed: {printed}");
+    Ok(printed.trim().trim_start_matches("nginx version: nginx/").to_owned())
 }
 
 fn bars(rows: &Rows, part: HttpPart) -> Vec<Bar> {
@@ -276,23 +276,20 @@ fn describe(page: &mut Page, args: &HttpArgs) {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::net::{Ipv4Addr, TcpStream};
 
     use axum::Router;
-    use axum::http::header::HeaderName;
     use axum::middleware::map_response;
     use axum::response::Response;
 
-    use super::handler::{Runs, charges, counts};
+    use super::layers::{Runs, charges, counts};
     use super::*;
-    use crate::process::served;
     use crate::report::{rates, reached};
 
     /// The handler with a change, in this process.
     fn changed(change: impl FnOnce(Router) -> Router) -> u16 {
         let runs = Runs::default();
-        served(change(charges(runs.clone())).merge(counts(runs)))
+        crate::process::served(change(charges(runs.clone())).merge(counts(runs)))
     }
 
     fn measured(port: u16, keys: Keys) -> Result<requests::Window> {
@@ -324,7 +321,7 @@ mod tests {
         let lie = async |mut response: Response| {
             let location = response.headers().get("location");
             if location.is_some_and(|location| location.as_bytes().ends_with(b"42")) {
-                let replayed = HeaderName::from_static("idempotent-replayed");
+                let replayed = axum::http::header::HeaderName::from_static("idempotent-replayed");
                 response.headers_mut().insert(replayed, "true".parse().unwrap());
             }
             response
@@ -346,7 +343,7 @@ mod tests {
     fn nginx_is_before_the_handler_and_gone_afterwards() {
         let folder = TempFolder::for_test("nginx");
         let port = changed(|router| router);
-        let nginx = nginx::start(port, AccessLog::On, folder.path()).unwrap();
+        let nginx = start_nginx(port, AccessLog::On, folder.path()).unwrap();
         let found = measured(nginx.port, Keys::None).unwrap();
         assert_eq!(runs(port).unwrap(), found.runs);
         let logged = fs::read_to_string(folder.path().join("access.log")).unwrap();

@@ -7,14 +7,13 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::handler::{CHARGES, Charge, FIRST_RUN, ORDER, Order, RUNS};
+use super::layers::{CHARGES, Charge, FIRST_RUN, ORDER, Order, RUNS};
 use crate::clients::{self, Client, Connection, Head, Plan, lossy};
 use crate::report::Sample;
 
 /// How many callers there are: request `n` is that of caller `n % CALLERS`, in its `Authorization` and in its session.
 pub(super) const CALLERS: u64 = 1_000;
 pub(super) const SESSION_COOKIE: &str = "session";
-/// How many keys are replayed.
 pub(super) const REPLAYED_KEYS: u64 = 1_000;
 const NUMBER: &str = "############";
 const CALLER: &str = "****";
@@ -24,12 +23,9 @@ const RUN_DIGITS: usize = 10;
 const CREATED: u16 = 201;
 const OK: u16 = 200;
 
-/// What the requests bear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
-    /// No key.
     None,
-    /// A key that was never sent before.
     New,
     /// One of a thousand keys that are done.
     Done,
@@ -51,7 +47,6 @@ pub(super) struct Window {
     pub(super) sample: Sample,
     /// How often the handler must have run, from its start to the end of the window.
     pub(super) runs: u64,
-    /// The number of the next request.
     pub(super) next: u64,
 }
 
@@ -71,11 +66,9 @@ pub(super) fn window(plan: Plan, connections: u64, keys: Keys, first: u64) -> Re
     Ok(Window { sample, runs, next: first + REPLAYED_KEYS.max(sent) })
 }
 
-/// What all clients of a window share.
 struct Shared {
     keys: Keys,
     first: u64,
-    /// The next request.
     next: Cell<u64>,
     /// Which run each key that is done had.
     done: RefCell<Vec<Option<Run>>>,
@@ -128,7 +121,6 @@ impl Client for Charger {
     }
 }
 
-/// How often the handler on this port ran.
 pub(super) fn runs(port: u16) -> Result<u64> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     let request = format!("GET {RUNS} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
@@ -141,47 +133,60 @@ pub(super) fn runs(port: u16) -> Result<u64> {
     lossy(&bytes[head.bytes..]).parse().context("the count of runs is not a number")
 }
 
-/// The digits of one run of the handler.
 type Run = [u8; RUN_DIGITS];
 
-/// The request of a window, the same for every contestant but for the key.
-#[derive(Clone, Debug)]
-struct Request {
+/// Text with marks, in whose places numbers are written with leading zeros.
+struct Template {
     bytes: Vec<u8>,
     numbers_at: Vec<usize>,
     callers_at: Vec<usize>,
 }
 
-impl Request {
-    fn new(has_key: bool) -> Result<Self> {
-        let body = serde_json::to_string(&order(NUMBER))?;
-        let key = if has_key {
-            format!("Idempotency-Key: 8e03978e-40d5-4d2c-9a1b-{NUMBER}\r\n")
-        } else {
-            String::new()
-        };
-        let text = format!(
-            "POST {CHARGES} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer caller-{CALLER}\r\n\
-             Cookie: {SESSION_COOKIE}={SESSION}\r\n{key}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let (numbers_at, callers_at) = (places(&text, NUMBER), places(&text, CALLER));
-        Ok(Self { bytes: text.into_bytes(), numbers_at, callers_at })
+impl Template {
+    fn new(text: String) -> Self {
+        let places = |mark: &str| text.match_indices(mark).map(|(at, _)| at).collect();
+        let (numbers_at, callers_at) = (places(NUMBER), places(CALLER));
+        Self { bytes: text.into_bytes(), numbers_at, callers_at }
     }
 
-    /// The request with this number.
-    fn of(&mut self, number: u64) -> &[u8] {
-        fill(&mut self.bytes, &self.numbers_at, NUMBER.len(), number);
-        fill(&mut self.bytes, &self.callers_at, CALLER.len(), number % CALLERS);
-        &self.bytes
+    fn fill(&mut self, number: u64) {
+        let marks =
+            [(&self.numbers_at, NUMBER.len(), number), (&self.callers_at, CALLER.len(), number % CALLERS)];
+        for (places, digits, number) in marks {
+            for at in places {
+                let mut rest = number;
+                for digit in self.bytes[*at..at + digits].iter_mut().rev() {
+                    *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+                    rest /= 10;
+                }
+            }
+        }
     }
 }
 
-/// The answer that every request must have.
-#[derive(Clone, Debug)]
+/// The request of a window, the same for every contestant but for the key.
+struct Request(Template);
+
+impl Request {
+    fn new(has_key: bool) -> Result<Self> {
+        let body = serde_json::to_string(&order(NUMBER))?;
+        let key = format!("Idempotency-Key: 8e03978e-40d5-4d2c-9a1b-{NUMBER}\r\n");
+        Ok(Self(Template::new(format!(
+            "POST {CHARGES} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer caller-{CALLER}\r\n\
+             Cookie: {SESSION_COOKIE}={SESSION}\r\n{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            if has_key { key.as_str() } else { "" },
+            body.len()
+        ))))
+    }
+
+    fn of(&mut self, number: u64) -> &[u8] {
+        self.0.fill(number);
+        &self.0.bytes
+    }
+}
+
 struct Answer {
-    body: Vec<u8>,
-    numbers_at: Vec<usize>,
+    body: Template,
     run_at: usize,
 }
 
@@ -189,39 +194,23 @@ impl Answer {
     fn new() -> Result<Self> {
         let text = serde_json::to_string(&Charge::of(order(NUMBER), FIRST_RUN))?;
         let run_at = text.find(&FIRST_RUN.to_string()).context("an answer has the number of its run")?;
-        let numbers_at = places(&text, NUMBER);
-        Ok(Self { body: text.into_bytes(), numbers_at, run_at })
+        Ok(Self { body: Template::new(text), run_at })
     }
 
-    /// Whether this is the whole right answer to the request with this number; which run it is of is taken from it.
+    /// Checks the whole answer to the request with this number, and returns which run it is of.
     fn run(&mut self, number: u64, body: &[u8]) -> Result<Run> {
-        fill(&mut self.body, &self.numbers_at, NUMBER.len(), number);
+        self.body.fill(number);
         let digits = self.run_at..self.run_at + RUN_DIGITS;
         let found = body.get(digits.clone()).filter(|run| run.iter().all(u8::is_ascii_digit));
         let Some(found) = found else { bail!("request {number} was answered with {}", lossy(body)) };
-        self.body[digits].copy_from_slice(found);
-        ensure!(self.body == body, "request {number} was answered with {}", lossy(body));
+        self.body.bytes[digits].copy_from_slice(found);
+        ensure!(self.body.bytes == body, "request {number} was answered with {}", lossy(body));
         Ok(<Run>::try_from(found)?)
     }
 }
 
 fn order(number: &str) -> Order {
     Order { name: format!("{ORDER}{number}"), amount: 4_200, currency: "eur".to_owned() }
-}
-
-fn places(text: &str, mark: &str) -> Vec<usize> {
-    text.match_indices(mark).map(|(at, _)| at).collect()
-}
-
-/// Writes a number with leading zeros at each of these places.
-fn fill(bytes: &mut [u8], places: &[usize], digits: usize, number: u64) {
-    for at in places {
-        let mut rest = number;
-        for digit in bytes[*at..at + digits].iter_mut().rev() {
-            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-            rest /= 10;
-        }
-    }
 }
 
 #[cfg(test)]

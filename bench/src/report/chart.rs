@@ -1,6 +1,4 @@
 //! Horizontal bars with axes and labels, as SVG.
-
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::page::{Shown, WHOLE};
@@ -28,7 +26,6 @@ pub(crate) struct Panel {
     groups: Vec<(String, Vec<ChartBar>)>,
 }
 
-/// One number, with its range.
 pub(crate) struct ChartBar {
     pub(crate) name: String,
     pub(crate) spread: Spread,
@@ -91,8 +88,7 @@ pub(super) fn draw(title: &str, notes: &[String; 2], own: &[&str], panels: &[Pan
     svg + "</svg>\n"
 }
 
-/// The colour of each name.
-type Colours<'a> = BTreeMap<&'a str, &'static str>;
+type Colours<'a> = std::collections::BTreeMap<&'a str, &'static str>;
 
 /// The next colour for every new name.
 fn colours<'a>(own: &[&str], panels: &'a [Panel]) -> Colours<'a> {
@@ -119,8 +115,17 @@ impl Panel {
         let step = tick_step(highest);
         let end = (highest / step).ceil().max(1.0) * step;
         let x = |value: f64| LEFT + value / end * (WIDTH - LEFT - RIGHT);
-        let bottom = top + self.height() - PANEL_FOOT;
-        self.draw_axis(svg, (top + PANEL_HEAD - 6.0, bottom), step, end, x);
+        let (axis_top, bottom) = (top + PANEL_HEAD - 6.0, top + self.height() - PANEL_FOOT);
+        let style = format!("font-size=\"11\" fill=\"{FAINT}\"");
+        let mut value = 0.0;
+        while value <= end + step / 2.0 {
+            line(svg, (x(value), axis_top), (x(value), bottom), GRID);
+            let (style, digits) = (format!("{style} text-anchor=\"middle\""), usize::from(step < 1.0));
+            text(svg, (x(value), bottom + 15.0), &style, &format!("{value:.digits$}"));
+            value += step;
+        }
+        line(svg, (LEFT, axis_top), (LEFT, bottom), FAINT);
+        text(svg, (LEFT, bottom + 32.0), &style, self.axis);
         let mut y = top + PANEL_HEAD;
         for (label, bars) in &self.groups {
             text(svg, (24.0, y + 15.0), "font-weight=\"500\"", label);
@@ -130,28 +135,6 @@ impl Panel {
             }
             y += GAP;
         }
-    }
-
-    fn draw_axis(
-        &self,
-        svg: &mut String,
-        (top, bottom): (f64, f64),
-        step: f64,
-        end: f64,
-        x: impl Fn(f64) -> f64,
-    ) {
-        let mut value = 0.0;
-        while value <= end + step / 2.0 {
-            let at = x(value);
-            line(svg, (at, top), (at, bottom), &format!("stroke=\"{GRID}\""));
-            let style = format!("font-size=\"11\" fill=\"{FAINT}\" text-anchor=\"middle\"");
-            let digits = usize::from(step < 1.0);
-            text(svg, (at, bottom + 15.0), &style, &format!("{value:.digits$}"));
-            value += step;
-        }
-        line(svg, (LEFT, top), (LEFT, bottom), &format!("stroke=\"{FAINT}\""));
-        let style = format!("font-size=\"11\" fill=\"{FAINT}\"");
-        text(svg, (LEFT, bottom + 32.0), &style, self.axis);
     }
 }
 
@@ -169,9 +152,9 @@ impl ChartBar {
         );
         if max > min {
             let middle = y + BAR / 2.0;
-            line(svg, (x(min), middle), (x(max), middle), &format!("stroke=\"{INK}\""));
+            line(svg, (x(min), middle), (x(max), middle), INK);
             for end in [min, max] {
-                line(svg, (x(end), middle - 4.0), (x(end), middle + 4.0), &format!("stroke=\"{INK}\""));
+                line(svg, (x(end), middle - 4.0), (x(end), middle + 4.0), INK);
             }
         }
         text(svg, (x(max) + 8.0, y + 15.0), "font-weight=\"600\" font-size=\"12\"", &self.label);
@@ -191,10 +174,12 @@ fn text(svg: &mut String, (x, y): (f64, f64), style: &str, words: &str) {
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {style}>{words}</text>");
 }
 
-fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), style: &str) {
-    let ((x1, y1), (x2, y2)) = (from, to);
+fn line(svg: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str) {
     // Writing to a string cannot fail.
-    let _ = writeln!(svg, "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" {style}/>");
+    let _ = writeln!(
+        svg,
+        "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\"/>"
+    );
 }
 
 #[cfg(test)]

@@ -6,16 +6,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::chart::{Panel, draw};
-use super::facts::{machine_and_build, workspace};
-use super::rows::{Bar, Case, Metric, Row, Rows, float};
-use crate::timing::OtherProcesses;
+use super::rows::{Bar, Case, Metric, Row, Rows, Spread, float};
+use crate::folder::workspace;
 
 /// What a measurement found, and how it is shown.
 pub(crate) struct Page {
-    /// The name of the files it is written to.
     name: &'static str,
     /// A title and sections in markdown, with the names of values in braces.
     template: String,
@@ -27,6 +25,8 @@ pub(crate) struct Page {
     panels: Vec<Panel>,
     /// Bars of the chart that are semel's, beside those whose name starts with `semel`.
     pub(crate) own: &'static [&'static str],
+    /// Whether only a part was measured: it must not replace the results of the whole.
+    pub(crate) is_part: bool,
 }
 
 impl Page {
@@ -36,24 +36,24 @@ impl Page {
         template: impl Into<String>,
         settings: &impl Serialize,
     ) -> Result<Self> {
-        let settings = serde_json::from_value(serde_json::to_value(settings)?)?;
+        let mut settings: Map<_, _> = serde_json::from_value(serde_json::to_value(settings)?)?;
+        // Paths of a machine say nothing about its numbers.
+        settings.retain(|name, _| !["results", "folder", "semel"].contains(&name.as_str()));
         let (template, facts) = (template.into(), machine_and_build());
-        let (values, rows, bars, panels, own) = Default::default();
-        Ok(Self { name, template, values, facts, settings, rows, bars, panels, own })
+        let (values, rows, bars, panels, own, is_part) = Default::default();
+        Ok(Self { name, template, values, facts, settings, rows, bars, panels, own, is_part })
     }
 
-    /// One more fact that a reader must know.
     pub(crate) fn fact(&mut self, name: &'static str, value: impl Into<String>) {
         self.facts.push((name, value.into()));
     }
 
     /// Waits a second, and notes how busy other processes are.
     pub(crate) fn fact_other_processes(&mut self) {
-        let share = OtherProcesses::share_while_idle() * 100.0;
+        let share = crate::timing::OtherProcesses::share_while_idle() * 100.0;
         self.fact("other processes", format!("{share:.0}% of the machine before the first window"));
     }
 
-    /// A value of the template.
     pub(crate) fn value(&mut self, name: &'static str, value: impl Into<String>) {
         self.values.insert(name, value.into());
     }
@@ -70,18 +70,16 @@ impl Page {
         self.panels.push(panel);
     }
 
-    /// Prints the page.
-    pub(crate) fn print(&self) {
-        print!("{}", self.markdown());
-    }
-
     /// Prints the page, and writes it as `NAME.md`, `NAME.svg` and `NAME.json`; by default to `results` of this workspace.
     pub(crate) fn publish(&self, results: Option<&Path>) -> Result<()> {
-        self.print();
+        print!("{}", self.markdown());
+        if self.is_part && results.is_none() {
+            return Ok(());
+        }
         let folder = results.map_or_else(|| workspace().join("results"), Path::to_path_buf);
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let title = self.template.lines().next().unwrap_or_default().trim_start_matches("# ");
-        let chart = draw(title, &[self.facts_line(), self.settings_line()], self.own, &self.panels);
+        let chart = draw(title, &self.notes(), self.own, &self.panels);
         for (extension, text) in [("md", self.markdown()), ("svg", chart), ("json", self.json()?)] {
             let path = folder.join(format!("{}.{extension}", self.name));
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -94,15 +92,16 @@ impl Page {
         let mut sections = self.template.split("\n## ").map(|section| self.filled(section));
         let head = sections.next().flatten().unwrap_or_default();
         let (title, words) = head.split_once('\n').unwrap_or_default();
+        let sections = sections.flatten().map(|section| format!("## {}\n\n", section.trim_end()));
+        let sections: Vec<String> = sections.collect();
         let verdict = |bar: &Bar| if bar.reached { "reached" } else { "NOT reached" }.to_owned();
         let cells = |bar: &Bar| vec![bar.name.clone(), bar.wanted.clone(), bar.found.clone(), verdict(bar)];
         let bars: Vec<Vec<String>> = self.bars.iter().map(cells).collect();
+        let [facts, settings] = self.notes();
         format!(
-            "{title}\n\n{}.\n{}.\n\nA number is the median of the rounds, with their minimum and maximum in parentheses; rounds are \
+            "{title}\n\n{facts}.\n{settings}.\n\nA number is the median of the rounds, with their minimum and maximum in parentheses; rounds are \
              interleaved. A ratio is\nthe median of the ratios of the same round.\n{words}\n{}## Bars\n\n{}",
-            self.facts_line(),
-            self.settings_line(),
-            sections.flatten().map(|section| format!("## {}\n\n", section.trim_end())).collect::<String>(),
+            sections.concat(),
             table(&["", "wanted", "found", ""], &bars)
         )
     }
@@ -117,32 +116,35 @@ impl Page {
         Some(text + rest)
     }
 
-    fn facts_line(&self) -> String {
-        let facts = self.facts.iter().map(|(name, value)| format!("{name}: {value}"));
-        facts.collect::<Vec<_>>().join("; ")
-    }
-
-    fn settings_line(&self) -> String {
-        let settings = self.settings.iter().map(|(name, value)| match value.as_u64() {
-            Some(number) => format!("{name}: {}", grouped(number)),
-            None => format!("{name}: {value}"),
-        });
-        settings.collect::<Vec<_>>().join("; ")
+    /// Facts and settings, each as one line.
+    fn notes(&self) -> [String; 2] {
+        let line = |pairs: Vec<String>| pairs.join("; ");
+        let number = |value: &Value| value.as_u64().map_or_else(|| value.to_string(), grouped);
+        [
+            line(self.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect()),
+            line(self.settings.iter().map(|(name, value)| format!("{name}: {}", number(value))).collect()),
+        ]
     }
 
     fn json(&self) -> Result<String> {
-        #[derive(Serialize)]
-        struct Written<'a> {
-            facts: Map<String, Value>,
-            settings: &'a Map<String, Value>,
-            rows: &'a Rows,
-            bars: &'a [Bar],
-        }
-        let facts = self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into()));
-        let Self { settings, rows, bars, .. } = self;
-        let written = Written { facts: facts.collect(), settings, rows, bars };
-        Ok(format!("{}\n", serde_json::to_string_pretty(&written)?))
+        let Self { facts, settings, rows, bars, .. } = self;
+        let facts: BTreeMap<_, _> = facts.iter().cloned().collect();
+        let json = json!({ "facts": facts, "settings": settings, "rows": rows, "bars": bars });
+        Ok(format!("{}\n", serde_json::to_string_pretty(&json)?))
     }
+}
+
+/// Facts that every report starts with.
+pub(super) fn machine_and_build() -> Vec<(&'static str, String)> {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    vec![
+        ("cores", std::thread::available_parallelism().map_or(0, usize::from).to_string()),
+        ("CPU", model.map_or("unknown", |(_, model)| model.trim()).to_owned()),
+        ("system", format!("{} {}", std::env::consts::OS, release.trim()).trim().to_owned()),
+        ("profile", env!("CARGO_PROFILE_NAME").to_owned()),
+    ]
 }
 
 /// How a number is written: multiplied by the factor, with so many decimals.
@@ -167,10 +169,11 @@ impl Shown {
     }
 }
 
-/// A column of a table.
+type Cell<'a> = Box<dyn Fn(&Rows, &Row) -> String + 'a>;
+
 pub(crate) struct Column<'a> {
     heading: String,
-    cell: Box<dyn Fn(&Rows, &Row) -> String + 'a>,
+    cell: Cell<'a>,
 }
 
 impl<'a> Column<'a> {
@@ -178,7 +181,6 @@ impl<'a> Column<'a> {
         Self { heading: heading.to_owned(), cell: Box::new(move |_, row| cell(row.case)) }
     }
 
-    /// Who was measured.
     pub(crate) fn contestant() -> Self {
         Self::text("", |case| case.to_string())
     }
@@ -189,19 +191,18 @@ impl<'a> Column<'a> {
 
     /// The median of the rounds; empty where there is no such number.
     pub(crate) fn median(heading: &str, metric: Metric, shown: Shown) -> Self {
-        let cell = move |_: &Rows, row: &Row| {
-            row.spread(metric).map_or_else(String::new, |spread| shown.text(spread.median))
-        };
-        Self { heading: heading.to_owned(), cell: Box::new(cell) }
+        Self::spread(heading, metric, move |spread| shown.text(spread.median))
     }
 
     pub(crate) fn range(metric: Metric, shown: Shown) -> Self {
-        let cell = move |_: &Rows, row: &Row| {
-            row.spread(metric).map_or_else(String::new, |spread| {
-                format!("({} to {})", shown.text(spread.min), shown.text(spread.max))
-            })
-        };
-        Self { heading: "(min to max)".to_owned(), cell: Box::new(cell) }
+        Self::spread("(min to max)", metric, move |spread| {
+            format!("({} to {})", shown.text(spread.min), shown.text(spread.max))
+        })
+    }
+
+    fn spread(heading: &str, metric: Metric, text: impl Fn(Spread) -> String + 'a) -> Self {
+        let cell = move |_: &Rows, row: &Row| row.spread(metric).map_or_else(String::new, &text);
+        Self { heading: heading.to_owned(), cell: Box::new(cell) }
     }
 
     /// How many times the second case's number the first one's is.
@@ -263,7 +264,6 @@ fn group_digits(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::rates;
 
     #[test]
     fn a_table_lines_up_and_keeps_its_columns() {
@@ -285,9 +285,9 @@ mod tests {
     fn a_page_has_facts_settings_tables_and_verdicts_and_its_json_every_round() {
         let (own, peer) = (Case::new("cycles", "own").load(1_024), Case::new("cycles", "peer").load(1_024));
         let template = "# The title\n\nWords.\n\n## Cycles\n\n{cycles}\n\n## Replays\n\n{replays}\n";
-        let settings = serde_json::json!({ "keys": 1_000, "only": [] });
+        let settings = json!({ "keys": 1_000, "only": [] });
         let mut page = Page::new("name", template, &settings).unwrap();
-        page.rows = rates(&[(own, &[3_000.0, 1_000.0, 2_000.0]), (peer, &[1_000.0; 3])]);
+        page.rows = crate::report::rates(&[(own, &[3_000.0, 1_000.0, 2_000.0]), (peer, &[1_000.0; 3])]);
         page.fact("filesystem", "ext4");
         page.bars.push(page.rows.at_least("own".to_owned(), 3.0, own, peer));
         let columns = [
@@ -315,5 +315,13 @@ mod tests {
         assert_eq!(json["rows"][0]["contestant"], "own");
         assert_eq!(json["rows"][0]["rounds"][2]["per_second"], 2_000.0);
         assert_eq!((&json["bars"][0]["reached"], &json["settings"]["keys"]), (&false.into(), &1_000.into()));
+    }
+
+    #[test]
+    fn every_report_names_the_profile_it_was_built_with() {
+        let facts = machine_and_build();
+        let (_, profile) = facts.iter().find(|(name, _)| *name == "profile").unwrap();
+        let program = std::env::current_exe().unwrap();
+        assert!(program.iter().any(|folder| folder == profile.as_str()), "{profile}: {}", program.display());
     }
 }

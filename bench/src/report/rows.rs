@@ -1,6 +1,4 @@
 //! What was measured: one row a case, one sample a round, and the figures that are made of them.
-
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -40,8 +38,8 @@ pub(crate) enum Metric {
     DiskPerLive,
 }
 
-/// The numbers of one window of one case.
-pub(crate) type Sample = BTreeMap<Metric, f64>;
+pub(crate) type Sample = std::collections::BTreeMap<Metric, f64>;
+pub(crate) type Samples = Vec<(Case, Sample)>;
 
 /// Who was measured doing what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -110,7 +108,6 @@ impl Row {
 pub(crate) struct Rows(Vec<Row>);
 
 impl Rows {
-    /// Adds the sample of one more round.
     pub(crate) fn add(&mut self, case: Case, sample: Sample) {
         match self.0.iter_mut().find(|row| row.case == case) {
             Some(row) => row.rounds.push(sample),
@@ -127,7 +124,6 @@ impl Rows {
         self.0.sort_by_key(|row| key(row.case));
     }
 
-    /// The rows of one table.
     pub(crate) fn of(&self, work: &str) -> impl Iterator<Item = &Row> {
         self.0.iter().filter(move |row| row.case.work == work)
     }
@@ -156,7 +152,6 @@ impl Rows {
     }
 }
 
-/// Median and range of many numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
@@ -200,7 +195,6 @@ impl Bar {
         Self { reached: found >= wanted, ..Self::unjudged(name, "at least", wanted, found, unit) }
     }
 
-    /// Reached up to `wanted`.
     pub(crate) fn at_most(name: String, wanted: f64, found: f64, unit: &str) -> Self {
         Self { reached: found <= wanted, ..Self::unjudged(name, "at most", wanted, found, unit) }
     }
@@ -225,7 +219,6 @@ pub(crate) fn float(count: u64) -> f64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// Rows with these rates, one a round.
     pub(crate) fn rates(cases: &[(Case, &[f64])]) -> Rows {
         let mut rows = Rows::default();
         for (case, rates) in cases {

@@ -5,14 +5,9 @@
 
 mod postgres;
 mod redis;
-
-use std::ops::Range;
-use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use semel::Semel;
-use semel::record::StateWord;
 use semel::store::{Scan, Store};
 use tokio::runtime::Runtime;
 
@@ -28,43 +23,36 @@ pub(crate) use redis::{run as run_redis, version as redis_version};
 
 /// What semel is called among the contestants.
 const SEMEL: &str = "semel";
-/// How many callers work at the same time.
 const CALLERS: [u64; 3] = [1, 32, 256];
 const COUNTED: &str = "counted";
-/// How many done keys are loaded at a time.
 const LOADED_TOGETHER: usize = 1_024;
 const SCANNED_TOGETHER: usize = 1_000;
 
-/// The engine over this store, which is loaded first. It keeps no replays in memory: the others ask their server each
-/// time, too.
+/// The engine over this store, which is loaded first. Like the others, it asks its server each time.
 async fn load_semel(store: impl Store + Clone, keys: u64) -> Result<Entry> {
     let outcome = Response::new().body;
     let loader = StoreAlone::new(store.clone()).outcome(outcome.clone());
     for numbers in batches(keys) {
         loader.fill(numbers).await?;
     }
-    let semel = Semel::builder(store).replays_kept(0, 0).build()?;
+    let semel = semel::Semel::builder(store).replays_kept(0, 0).build()?;
     Ok(Entry::new(SEMEL, Engine::over(semel, outcome), keys))
 }
 
-/// The numbers below `keys`, as many as are loaded at a time.
-fn batches(keys: u64) -> impl Iterator<Item = Range<u64>> {
+fn batches(keys: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
     (0..keys).step_by(LOADED_TOGETHER).map(move |first| first..keys.min(first + LOADED_TOGETHER as u64))
 }
 
-/// Measures all entries in all rounds.
 fn measure(entries: &[Entry], args: &ServerArgs, runtime: &Runtime, page: &mut Page) -> Result<()> {
     until_quiet();
     page.fact_other_processes();
     let span = Duration::from_millis(args.window_ms);
     let groups = groups(entries, &[CYCLES, REPLAYS], &CALLERS);
-    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, rows| {
-        rows.add(case, callers::window(entries, case, runtime, span)?);
-        Ok(())
+    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, entry| {
+        Ok(vec![(case, entry.window(case, runtime, span)?)])
     })
 }
 
-/// Tables and panels of what was measured and counted.
 fn describe(page: &mut Page) {
     page.table(CYCLES, &columns("cycles/s", SEMEL));
     page.table(REPLAYS, &columns("replays/s", SEMEL));
@@ -125,7 +113,7 @@ fn check(
         if found.duplicates.is_none_or(|duplicates| duplicates >= answers.replayed) {
             break;
         }
-        sleep(Duration::from_millis(250));
+        std::thread::sleep(Duration::from_millis(250));
         found = runtime.block_on(count())?;
     }
     ensure!(
@@ -152,7 +140,7 @@ async fn census_of(store: &impl Store) -> Result<Census> {
         for record in &page.records {
             let is_whole = record.outcome().is_some_and(|outcome| outcome.bytes().len() == BODY_BYTES);
             found.records += 1;
-            found.done += u64::from(record.state.word() == StateWord::Done && is_whole);
+            found.done += u64::from(record.state.word() == semel::record::StateWord::Done && is_whole);
             attempts += u64::from(record.attempt);
             duplicates += record.duplicates.count;
         }

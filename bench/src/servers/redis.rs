@@ -1,8 +1,5 @@
 //! semel on Redis, beside the three commands that projects write themselves, call by call.
 
-use std::collections::HashSet;
-use std::time::Duration;
-
 use anyhow::{Context, Result, bail, ensure};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client};
@@ -13,14 +10,14 @@ use super::{Census, SEMEL, batches, census_of, check, describe, load_semel, meas
 use crate::args::ServerArgs;
 use crate::callers::{CYCLES, Entry, THREADS, at_least_best_peer, runtime};
 use crate::contestants::{Claimed, Contestant};
+use crate::folder::filesystem;
 use crate::inputs::{self, BODY_BYTES, Name, OPERATION, Response, SCOPE};
-use crate::report::{Case, Page, filesystem};
+use crate::report::{Case, Page};
 
 const PER_CALL: &str = "SET NX, GET, SET";
 const EVERYSEC: &str = "everysec";
 const ALWAYS: &str = "always";
 
-/// Measures everything, and publishes the page.
 pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     let runtime = runtime(THREADS)?;
     let mut page = Page::new(
@@ -32,7 +29,7 @@ pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     for (setting, fsync) in [(EVERYSEC, AppendFsync::EverySecond), (ALWAYS, AppendFsync::Always)] {
         let server = Redis::start(fsync)?;
         let (store, loaded) = runtime.block_on(load(&server.url(), args.keys))?;
-        entries.extend(loaded.map(|entry| entry.setting(setting)));
+        entries.extend(loaded.map(|entry| Entry { setting, ..entry }));
         servers.push((server, store));
     }
     let (server, _) = servers.first().context("there are two servers")?;
@@ -62,7 +59,6 @@ async fn load(url: &str, keys: u64) -> Result<(RedisStore, [Entry; 2])> {
     Ok((store, [semel, Entry::new(PER_CALL, PerCall::load(url, keys).await?, keys)]))
 }
 
-/// The version of a server.
 pub(crate) fn version(server: &Redis) -> Result<String> {
     let info = server.ask(&["INFO", "server"])?.concat();
     let line = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
@@ -81,14 +77,7 @@ struct PerCall {
     outcome: Vec<u8>,
 }
 
-/// A run that was granted: whose complete needs no more than the value to write.
-struct Run {
-    key: String,
-    fingerprint: [u8; FINGERPRINT_BYTES],
-}
-
 impl PerCall {
-    /// Writes the keys below `keys` as done.
     async fn load(url: &str, keys: u64) -> Result<Self> {
         let pattern = Self { connection: connect(url).await?, outcome: Response::new().body };
         for numbers in batches(keys) {
@@ -109,48 +98,33 @@ impl PerCall {
 
 async fn connect(url: &str) -> Result<MultiplexedConnection> {
     // As patient as semel: a busy server is slow, and by default the driver gives up after half a second.
-    let config = AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(30)));
+    let config = AsyncConnectionConfig::new().set_response_timeout(Some(std::time::Duration::from_secs(30)));
     Ok(Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?)
 }
 
-/// What a server holds of this pattern's.
+/// What a server holds of this pattern's: all keys, and those whose value has the length of a done one.
 async fn census(url: &str) -> Result<Census> {
-    let mut connection = connect(url).await?;
-    // The server may name a key twice while its table grows.
-    let (mut names, mut done, mut cursor) = (HashSet::<String>::new(), 0, 0_u64);
-    loop {
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(format!("{PREFIX}:*")).arg("COUNT").arg(1_000);
-        let (next, found): (u64, Vec<String>) = scan.query_async(&mut connection).await?;
-        let mut pipeline = redis::pipe();
-        for name in found {
-            if names.insert(name.clone()) {
-                pipeline.cmd("STRLEN").arg(name);
-            }
-        }
-        if !pipeline.is_empty() {
-            let lengths: Vec<usize> = pipeline.query_async(&mut connection).await?;
-            let is_done = |length: &&usize| **length == 1 + FINGERPRINT_BYTES + BODY_BYTES;
-            done += lengths.iter().filter(is_done).count() as u64;
-        }
-        cursor = next;
-        if cursor == 0 {
-            return Ok(Census { records: names.len() as u64, done, ..Census::default() });
-        }
-    }
+    const COUNT: &str = "local keys, done = redis.call('KEYS', ARGV[1]), 0
+        for _, key in ipairs(keys) do if redis.call('STRLEN', key) == tonumber(ARGV[2]) then done = done + 1 end end
+        return {#keys, done}";
+    let mut count = redis::cmd("EVAL");
+    count.arg(COUNT).arg(0).arg(format!("{PREFIX}:*")).arg(1 + FINGERPRINT_BYTES + BODY_BYTES);
+    let (records, done) = count.query_async(&mut connect(url).await?).await?;
+    Ok(Census { records, done, ..Census::default() })
 }
 
 impl Contestant for PerCall {
-    type Run = Run;
+    /// The key and the fingerprint: a complete needs no more to write its value.
+    type Run = (String, [u8; FINGERPRINT_BYTES]);
 
-    async fn claim(&self, number: u64) -> Result<Claimed<Run>> {
+    async fn claim(&self, number: u64) -> Result<Claimed<Self::Run>> {
         let (key, fingerprint) = (key(number), inputs::digest(number));
         let mut connection = self.connection.clone();
         let value = [&[RUNNING], fingerprint.as_slice()].concat();
         let mut set = redis::cmd("SET");
         set.arg(&key).arg(value).arg("NX").arg("PX").arg(DAY_MS);
         if set.query_async::<Option<String>>(&mut connection).await?.is_some() {
-            return Ok(Claimed::Run(Run { key, fingerprint }));
+            return Ok(Claimed::Run((key, fingerprint)));
         }
         let found: Option<Vec<u8>> = redis::cmd("GET").arg(&key).query_async(&mut connection).await?;
         let found = found.context("the key is gone")?;
@@ -165,7 +139,7 @@ impl Contestant for PerCall {
         Ok(Claimed::Replay(outcome.len()))
     }
 
-    async fn complete(&self, Run { key, fingerprint }: Run) -> Result<()> {
+    async fn complete(&self, (key, fingerprint): Self::Run) -> Result<()> {
         let mut set = redis::cmd("SET");
         set.arg(key).arg(self.done(&fingerprint)).arg("PX").arg(DAY_MS);
         Ok(set.query_async(&mut self.connection.clone()).await?)
@@ -178,19 +152,17 @@ fn key(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use semel::Semel;
 
     use super::super::tests::work;
     use super::*;
     use crate::contestants::{Engine, refuses_a_second_claim};
-    use crate::report::Rows;
 
     #[test]
     fn no_contestant_on_redis_runs_a_key_twice_and_each_hands_back_the_outcome() {
         let (server, runtime) = (Redis::start(AppendFsync::Always).unwrap(), runtime(2).unwrap());
         let url = server.url();
         let (semel, per_call) = runtime.block_on(async {
-            let semel = Semel::new(RedisStore::connect(&url).await.unwrap());
+            let semel = semel::Semel::new(RedisStore::connect(&url).await.unwrap());
             (Engine::over(semel, Response::new().body), PerCall::load(&url, 10).await.unwrap())
         });
         refuses_a_second_claim(("semel", BODY_BYTES), &runtime, &semel);
@@ -208,7 +180,7 @@ mod tests {
         });
         work(&semel, &runtime);
         work(&per_call, &runtime);
-        let mut rows = Rows::default();
+        let mut rows = crate::report::Rows::default();
         check(&semel, 2_000, &runtime, &mut rows, async || census_of(&store).await).unwrap();
         check(&per_call, 2_000, &runtime, &mut rows, async || census(&url).await).unwrap();
         server.ask(&["SET", "per-call:one more", "r"]).unwrap();
