@@ -55,8 +55,8 @@ const LEFT_OVERS: [&str; 6] = [
 const MACHINE_PATHS: [&str; 4] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Use", "rs/")];
 
-/// How a line of a `mod.rs` may start.
-const MODULE_LINES: [&str; 10] = ["//", "#", ")", "mod ", "pub mod ", "pub(", "use ", "pub use ", " ", "}"];
+/// How a line of a `mod.rs` may start, beside `mod` and `use`: comments, attributes, and more of the line before.
+const MODULE_LINES: [&str; 5] = ["//", "#", ")", "}", " "];
 
 /// Every Rust file says in its first line what it is for.
 pub(super) fn opening(source: &Source) -> Vec<Fault> {
@@ -72,8 +72,15 @@ pub(super) fn module_files(source: &Source) -> Vec<Fault> {
         return Vec::new();
     }
     let is_fine = |line: &str| {
-        let is_known = line.is_empty() || MODULE_LINES.iter().any(|start| line.starts_with(start));
-        line.starts_with("//") || (is_known && !line.ends_with('{')) || line.contains("use ")
+        let bare = line.strip_prefix("pub").map_or(line, |rest| {
+            rest.strip_prefix('(')
+                .and_then(|rest| rest.split_once(')'))
+                .map_or(rest, |(_, rest)| rest)
+                .trim_start()
+        });
+        let is_declaration = bare.starts_with("mod ") && bare.ends_with(';');
+        let is_more = line.is_empty() || MODULE_LINES.iter().any(|start| line.starts_with(start));
+        is_more || is_declaration || bare.starts_with("use ")
     };
     let work = source.lines().find(|(_, line)| !is_fine(line));
     let message = "a mod.rs documents, declares and re-exports: move this to a file of its own";
@@ -134,7 +141,9 @@ mod tests {
     fn a_mod_file_that_does_work_is_found() {
         let good = "//! A.\n\n#![expect(x, reason = \"y\")]\n#[cfg(test)]\nmod a;\npub(crate) mod b;\n\npub use a::{B, C};\n";
         assert_eq!(module_files(&Source::new("a/mod.rs", good)).len(), 0);
-        for work in ["pub fn f() {}\n", "mod c {\n}\n", "const A: u8 = 1;\n", "impl A {}\n"] {
+        for work in
+            ["pub fn f() {}\n", "pub(crate) fn f() {}\n", "mod c {\n}\n", "const A: u8 = 1;\n", "impl A {}\n"]
+        {
             let found = module_files(&Source::new("a/mod.rs", format!("{good}{work}")));
             assert_eq!(found.len(), 1, "{work}");
             assert_eq!(found[0].line, 9, "{work}");

@@ -35,9 +35,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts it, and keeps what it writes.
+    /// Starts it, and keeps what it writes. Its input is as the command says.
     pub fn start(command: &mut Command) -> Result<Self> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let name = command.get_program().to_owned();
         let mut child = command.spawn().with_context(|| format!("cannot start {}", name.display()))?;
         let lines = Lines::default();

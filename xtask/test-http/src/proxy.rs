@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::Result;
 use tempfile::TempDir;
@@ -23,7 +23,9 @@ impl Proxy {
     /// Starts one before a service; `rules` is what its config file says beside the addresses.
     pub async fn start(binary: &Path, upstream: SocketAddr, store: &str, rules: &str) -> Result<Self> {
         let top = format!("upstream = \"http://{upstream}\"\nstore = \"{store}\"\naccess_log = \"off\"\n");
-        Self::with_config(Command::new(binary).env_remove("SEMEL_STORE"), &format!("{top}{rules}")).await
+        let mut command = Command::new(binary);
+        command.env_remove("SEMEL_STORE").stdin(Stdio::null());
+        Self::with_config(&mut command, &format!("{top}{rules}")).await
     }
 
     /// Starts one with this config file, on a free port and without an admin listener.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::Result;
 use tempfile::TempDir;
@@ -35,7 +35,8 @@ impl Server {
     pub fn start_with(binary: &Path, store: &str, tokens: &[Token], config: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let mut command = Command::new(binary);
-        command.env_remove("SEMEL_STORE").env_remove("SEMEL_TOKENS").current_dir(folder.path());
+        command.env_remove("SEMEL_STORE").env_remove("SEMEL_TOKENS");
+        command.current_dir(folder.path()).stdin(Stdio::null());
         command.args(["serve", "--listen", "127.0.0.1:0", "--store", store]);
         if !tokens.is_empty() {
             let text: String = tokens.iter().map(Token::toml).collect();

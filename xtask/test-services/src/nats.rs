@@ -21,11 +21,6 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Whether its program is there.
-    pub fn is_installed() -> bool {
-        program().is_ok()
-    }
-
     /// Starts a server that trusts whoever can reach it, and listens on 127.0.0.1 alone.
     pub fn start() -> Result<Self> {
         for _ in 1..STARTS {

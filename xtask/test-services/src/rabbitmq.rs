@@ -27,11 +27,6 @@ pub struct RabbitMq {
 }
 
 impl RabbitMq {
-    /// Whether its programs are there.
-    pub fn is_installed() -> bool {
-        program().is_ok() && mapper_program().is_ok()
-    }
-
     /// Starts a server that knows the user `guest`, and listens on 127.0.0.1 alone. Takes some seconds.
     pub fn start() -> Result<Self> {
         for _ in 1..STARTS {

@@ -28,11 +28,6 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Whether its programs are there.
-    pub fn is_installed() -> bool {
-        programs::folder().is_ok()
-    }
-
     /// Starts a server that loses nothing that it acknowledged: `fsync`, `full_page_writes` and `synchronous_commit`
     /// are on. It trusts whoever can reach it, and listens on 127.0.0.1 alone.
     pub fn start() -> Result<Self> {

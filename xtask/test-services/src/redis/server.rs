@@ -15,11 +15,6 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Whether its program is there.
-    pub fn is_installed() -> bool {
-        super::node::program().is_ok()
-    }
-
     /// Starts a server that appends every write to a file, synced as told, and that evicts nothing.
     pub fn start(fsync: AppendFsync) -> Result<Self> {
         Self::start_with(&[("appendfsync", fsync.word())])

@@ -56,6 +56,8 @@ fn control(stage: &Stage) -> Result<()> {
     let mut server =
         Postgres::start_in_memory(&[("synchronous_commit", "off"), ("wal_writer_delay", "10s")])?;
     let mut victim = stage.load(&format!("{}?durability=as-configured", server.url()))?;
+    // The schema was acknowledged before it was written too, and must outlive the first kill.
+    server.ask("CHECKPOINT")?;
     let (lost, rounds) = stage.until_lost(CONTROL_ROUNDS, |stage, _| {
         stage.live()?;
         server.kill()?;

@@ -83,7 +83,13 @@ impl Stage {
     /// Waits until the load has told everything that is in its store.
     pub(super) fn until_looked(&self, victim: &mut Victim) -> Result<()> {
         if !victim.wait_until_looked()? {
-            bail!("{}: the load ended by itself: {:?}", self.what, self.ledger.lock().tally.faults);
+            let faults = &self.ledger.lock().tally.faults;
+            bail!(
+                "{}: the load ended by itself: {} faults, the first {:?}",
+                self.what,
+                faults.len(),
+                faults.first()
+            );
         }
         Ok(())
     }
