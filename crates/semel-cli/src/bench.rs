@@ -16,9 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::args::{at_least_one, at_most, refused};
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::{self, Stopwatch};
-use crate::terminal::number::grouped;
-use crate::terminal::out;
+use crate::terminal::{Stopwatch, bar, grouped, out};
 
 /// The most keys that one measurement may ask for: beyond it, memory is what is measured.
 const KEYS_MAX: usize = 50_000_000;
@@ -79,9 +77,7 @@ impl BenchArgs {
 /// What was counted.
 #[derive(Debug)]
 struct Measured {
-    runs: u64,
     cycles_took: Duration,
-    replays: u64,
     replays_took: Duration,
     claim: Latency,
     complete: Latency,
@@ -91,15 +87,12 @@ struct Measured {
 /// Claims and completes every key, then replays them until the time is up.
 async fn measure(semel: &Semel, plan: &Plan) -> Result<Measured> {
     let (mut claim, mut complete, mut replay) = (Latency::new()?, Latency::new()?, Latency::new()?);
-    let (mut runs, mut replays) = (0_u64, 0_u64);
-
     let bar = bar::plain(plan.keys.get() as u64, "cycles", BAR);
     let callers = callers(semel, plan, &bar);
     let watch = Stopwatch::start();
-    for cycles in together(callers.into_iter().map(Caller::cycles)).await? {
-        runs = runs.saturating_add(cycles.runs);
-        claim.add_all(&cycles.claim)?;
-        complete.add_all(&cycles.complete)?;
+    for (claims, completes) in together(callers.into_iter().map(Caller::cycles)).await? {
+        claim.add_all(&claims)?;
+        complete.add_all(&completes)?;
     }
     let cycles_took = watch.elapsed();
     bar.finish_and_clear();
@@ -109,12 +102,11 @@ async fn measure(semel: &Semel, plan: &Plan) -> Result<Measured> {
     let watch = Stopwatch::start();
     let until = plan.replays_for;
     for latency in together(callers.into_iter().map(|caller| caller.replays(watch, until))).await? {
-        replays = replays.saturating_add(latency.count());
         replay.add_all(&latency)?;
     }
     let replays_took = watch.elapsed();
     bar.finish_and_clear();
-    Ok(Measured { runs, cycles_took, replays, replays_took, claim, complete, replay })
+    Ok(Measured { cycles_took, replays_took, claim, complete, replay })
 }
 
 /// One task that calls, one call after the other.
@@ -126,16 +118,10 @@ struct Caller {
     bar: ProgressBar,
 }
 
-/// What one caller did in the first phase.
-struct Cycles {
-    runs: u64,
-    claim: Latency,
-    complete: Latency,
-}
-
 impl Caller {
-    async fn cycles(self) -> Result<Cycles> {
-        let (mut runs, mut claim, mut complete) = (0_u64, Latency::new()?, Latency::new()?);
+    /// How long its claims took, each of which was to be run, and its completes.
+    async fn cycles(self) -> Result<(Latency, Latency)> {
+        let (mut claim, mut complete) = (Latency::new()?, Latency::new()?);
         for (turn, number) in (self.number..self.keys).step_by(self.of).enumerate() {
             let ask = ask(number)?;
             let watch = Stopwatch::start();
@@ -144,7 +130,6 @@ impl Caller {
             let Decision::Run(permit) = decision else {
                 bail!("a key that nobody had claimed was not to be run: {}", decision.word());
             };
-            runs = runs.saturating_add(1);
             let outcome = Outcome::success([7_u8; OUTCOME_BYTES]);
             let watch = Stopwatch::start();
             permit.complete(outcome).await?;
@@ -154,7 +139,7 @@ impl Caller {
                 tokio::task::yield_now().await;
             }
         }
-        Ok(Cycles { runs, claim, complete })
+        Ok((claim, complete))
     }
 
     async fn replays(self, started: Stopwatch, until: Duration) -> Result<Latency> {
@@ -292,10 +277,10 @@ fn json(store: &Address, plan: &Plan, measured: &Measured) -> Result<String> {
         keys: plan.keys.get(),
         callers: plan.callers.get(),
         outcome_bytes: OUTCOME_BYTES,
-        runs: measured.runs,
-        replays: measured.replays,
-        cycles_per_second: per_second(measured.runs, measured.cycles_took),
-        replays_per_second: per_second(measured.replays, measured.replays_took),
+        runs: measured.claim.count(),
+        replays: measured.replay.count(),
+        cycles_per_second: per_second(measured.claim.count(), measured.cycles_took),
+        replays_per_second: per_second(measured.replay.count(), measured.replays_took),
         latency_us: Latencies {
             claim: (&measured.claim).into(),
             complete: (&measured.complete).into(),
@@ -307,8 +292,8 @@ fn json(store: &Address, plan: &Plan, measured: &Measured) -> Result<String> {
 
 /// For people.
 fn table(store: &Address, plan: &Plan, measured: &Measured) -> String {
-    let cycles = per_second(measured.runs, measured.cycles_took);
-    let replays = per_second(measured.replays, measured.replays_took);
+    let cycles = per_second(measured.claim.count(), measured.cycles_took);
+    let replays = per_second(measured.replay.count(), measured.replays_took);
     let mut text = format!(
         "{}  {} keys, {} callers, outcomes of {OUTCOME_BYTES} bytes\n\n{:<10}{:>14}{:>12}{:>12}{:>12}\n",
         store,
@@ -334,8 +319,8 @@ fn table(store: &Address, plan: &Plan, measured: &Measured) -> String {
     let _ = writeln!(
         text,
         "\nEvery key ran once ({} runs); claimed again, every key was replayed ({} replays).",
-        grouped(measured.runs),
-        grouped(measured.replays)
+        grouped(measured.claim.count()),
+        grouped(measured.replay.count())
     );
     text
 }

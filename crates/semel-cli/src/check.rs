@@ -4,10 +4,8 @@ use anyhow::{Result, bail};
 use semel::store::{Finding, Verdict};
 use serde_json::{Value, json};
 
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::table::{Cell, Column, Table};
-use crate::terminal::{out, style};
+use crate::terminal::{Cell, Column, Table, out, style};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
@@ -19,7 +17,7 @@ pub(crate) struct CheckArgs {
 impl CheckArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let address = store.address()?;
-        let store = open_store::open_to_check(&address).await?;
+        let store = store.open_to_check().await?;
         let findings = store.check().await?;
         let survives = store.survives();
         let broken = count(&findings, Verdict::Broken);

@@ -4,7 +4,7 @@
 //!
 //! Each command is a clap struct beside the code that runs it.
 //!
-//! - [`args`]: the command as a whole. [`store_arg`]: which store; [`open_store`]: one that is there, or what to do about it.
+//! - [`args`]: the command as a whole. [`store_arg`]: which store, and one that is there.
 //! - [`demo`]: `semel demo`, payments without semel and with it.
 //! - [`serve`]: `semel serve`, keys for workers in every language, and pages for people. [`token`]: who may ask it.
 //! - [`proxy`]: `semel proxy`, safe retries for a service that is not changed.
@@ -26,7 +26,6 @@ mod file;
 mod keys;
 mod migrate;
 mod offsets;
-mod open_store;
 mod proxy;
 mod receipts;
 mod serve;

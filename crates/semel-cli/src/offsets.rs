@@ -8,16 +8,11 @@ use semel::clock::Timestamp;
 use semel_ops::format::scope;
 use semel_ops::lookup::walk::Walk;
 use semel_ops::record_json::offset::{OffsetRow, OffsetsWanted};
-use semel_ops::store_url::Address;
 use semel_stream::{Offset, Pipeline, Position};
 
 use crate::args::{Scope, refused};
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::Bar;
-use crate::terminal::out::{self, Consent};
-use crate::terminal::table::{Cell, Column, Table};
-use crate::terminal::{moment, number, style, text};
+use crate::terminal::{Bar, Cell, Column, Consent, Table, counted, grouped, moment, out, style, text};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -87,12 +82,12 @@ impl OffsetsArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let address = store.address()?;
         if let Some(OffsetsCommand::Move(args)) = self.command {
-            return args.run(&address).await;
+            return args.run(store).await;
         }
         if self.pipeline.as_deref().is_some_and(|pipeline| pipeline.trim().is_empty()) {
             return Err(refused("the pipeline has no name").into());
         }
-        let store = open_store::open_existing(&address).await?;
+        let store = store.open_existing().await?;
         let (mut rows, mut now) = (Vec::new(), Timestamp::from_micros(0));
         let bar = Bar::of_ids("looking");
         let pipeline = self.pipeline.as_deref().map(Into::into);
@@ -115,15 +110,14 @@ impl OffsetsArgs {
             ));
         }
         table(&rows, now).print()?;
-        let streams = number::counted(rows.len() as u64, "stream");
+        let streams = counted(rows.len() as u64, "stream");
         out::quiet(&format!("{streams}."))
     }
 }
 
 impl MoveArgs {
-    async fn run(self, store: &Address) -> Result<()> {
-        let store = open_store::open_existing(store).await?;
-        let pipeline = open_store::pipeline(&store, &self.pipeline, self.scope)?;
+    async fn run(self, store: &StoreArg) -> Result<()> {
+        let (_store, pipeline) = store.open_pipeline(&self.pipeline, self.scope).await?;
         let name = format!("{} of {}", text::shown(&self.stream), text::shown(&self.pipeline));
         let found = pipeline.offset(&self.stream).await?;
         if let Some(Offset { epoch: 0, .. }) = found {
@@ -162,7 +156,7 @@ fn table(rows: &[OffsetRow], now: Timestamp) -> Table {
             Cell::new(&position),
             Cell::new(row.offset.last_event.as_deref().unwrap_or("-")),
             Cell::new(&row.offset.epoch.to_string()),
-            Cell::new(&row.offset.lag.map_or_else(|| "-".to_owned(), number::grouped)),
+            Cell::new(&row.offset.lag.map_or_else(|| "-".to_owned(), grouped)),
             Cell::styled(&moment::relative(row.at, now), style::quiet()),
         ]);
     }

@@ -65,37 +65,15 @@ fn access_log() -> impl TypedValueParser<Value = AccessLog> {
     ])
 }
 
-/// A file, and what the command line says before it. Read anew at every reload.
-struct Plan {
-    file: Option<PathBuf>,
-    overrides: Overrides,
-}
-
-impl Plan {
-    /// What the file means now, with what the command line says; or all that is wrong with it, a line each.
-    fn settings(&self) -> Result<ProxySettings> {
-        self.config().and_then(|config| config.settings()).map_err(|errors| cannot_be(&errors))
-    }
-
-    fn config(&self) -> Result<Config, Errors> {
-        let config = match &self.file {
-            Some(path) => Config::read(path)?,
-            None => Config::none("semel proxy"),
-        };
-        Ok(config.with_overrides(self.overrides.clone()))
-    }
-}
-
 impl ProxyArgs {
     /// Runs until it is told to stop. What people read goes to standard error: standard output is for the access log.
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
-        let check = self.check;
-        let plan = self.plan(store)?;
-        if check {
-            let text = plan.config().and_then(|config| config.effective());
+        let overrides = self.overrides(store)?;
+        if self.check {
+            let text = self.config(&overrides).and_then(|config| config.effective());
             return out::print(&text.map_err(|errors| cannot_be(&errors))?);
         }
-        let settings = plan.settings()?;
+        let settings = self.settings(&overrides)?;
         let telemetry = Telemetry::start("semel proxy", None)?;
         let service = Service::new("semel proxy", "with a key, their lapse policy decides")?;
         let bounds = settings.bounds;
@@ -119,7 +97,7 @@ impl ProxyArgs {
             "semel proxy: listening on {scheme}://{listening}, before {upstream}; outcomes in {store} survive {}{admin}",
             proxy.survives()
         );
-        let reload = |proxy: &Proxy| reload(proxy, &tokens, plan.settings()?);
+        let reload = |proxy: &Proxy| reload(proxy, &tokens, self.settings(&overrides)?);
         let drain = async |proxy: Proxy| {
             let drained = proxy.drain().await;
             (drained.finished, drained.cut_off)
@@ -129,20 +107,29 @@ impl ProxyArgs {
         Ok(())
     }
 
-    fn plan(self, store: &StoreArg) -> Result<Plan, clap::Error> {
-        let overrides = Overrides {
-            upstream: self.upstream,
+    fn overrides(&self, store: &StoreArg) -> Result<Overrides, clap::Error> {
+        Ok(Overrides {
+            upstream: self.upstream.clone(),
             listen: self.listen,
             store: store.overrides()?,
             admin: self.admin,
             admin_public: self.admin_public,
-            tokens: self.tokens,
+            tokens: self.tokens.clone(),
             tokens_check: Some(|path| Tokens::read(path).map(drop)),
-            audit: self.audit,
+            audit: self.audit.clone(),
             profile: self.profile,
             access_log: self.access_log,
-        };
-        Ok(Plan { file: self.config, overrides })
+        })
+    }
+
+    /// What the file means now, with what the command line says; or all that is wrong with it, a line each.
+    fn settings(&self, overrides: &Overrides) -> Result<ProxySettings> {
+        self.config(overrides).and_then(|config| config.settings()).map_err(|errors| cannot_be(&errors))
+    }
+
+    fn config(&self, overrides: &Overrides) -> Result<Config, Errors> {
+        let config = self.config.as_deref().map_or_else(|| Ok(Config::none("semel proxy")), Config::read)?;
+        Ok(config.with_overrides(overrides.clone()))
     }
 }
 

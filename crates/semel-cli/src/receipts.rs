@@ -1,13 +1,12 @@
 //! `semel receipts`: which events a pipeline has processed, put aside, or waits with; and what may be done about one of them.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use console::Style;
 use semel::clock::Timestamp;
-use semel::record::{Record, State};
+use semel::record::State;
 use semel::{Outcome, OutcomeKind, RecordedOnce, Resolution, Resolved};
 use semel_ops::format::scope;
 use semel_ops::lookup::walk;
@@ -19,13 +18,8 @@ use serde_json::json;
 
 use crate::args::{Scope, at_least_one, refused};
 use crate::keys::{self, Found, Shown};
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::Bar;
-use crate::terminal::number::counted;
-use crate::terminal::out::{self, Consent};
-use crate::terminal::table::{Cell, Column, Table};
-use crate::terminal::{bytes, moment, style, text};
+use crate::terminal::{Bar, Cell, Column, Consent, Table, bytes, counted, moment, out, style, text};
 
 /// The kind of a receipt that nobody's run stands behind.
 const BY_HAND: &str = "recorded";
@@ -132,8 +126,7 @@ impl ReceiptsArgs {
         let Some(name) = self.pipeline else { return Err(refused("which pipeline?").into()) };
         let mut newest = Newest::of(at_least_one("--limit", self.limit)?.get());
         let address = store.address()?;
-        let store = open_store::open_existing(&address).await?;
-        let pipeline = open_store::pipeline(&store, &name, self.scope)?;
+        let (store, pipeline) = store.open_pipeline(&name, self.scope).await?;
         let mut states = Vec::new();
         states.extend(self.dead.then_some(EventState::DeadLetter));
         states.extend(self.held.then_some(EventState::Held));
@@ -173,53 +166,24 @@ impl ReceiptsArgs {
 /// The newest of many, in bounded memory.
 struct Newest {
     limit: usize,
-    heap: BinaryHeap<Reverse<Dated>>,
+    events: BTreeMap<(Timestamp, Box<str>), EventRecord>,
 }
-
-/// In the order of time.
-struct Dated(EventRecord);
 
 impl Newest {
     fn of(limit: usize) -> Self {
-        Self { limit, heap: BinaryHeap::new() }
+        Self { limit, events: BTreeMap::new() }
     }
 
     fn add(&mut self, event: EventRecord) {
-        self.heap.push(Reverse(Dated(event)));
-        if self.heap.len() > self.limit {
-            self.heap.pop();
+        self.events.insert((event.since, event.event.clone()), event);
+        if self.events.len() > self.limit {
+            self.events.pop_first();
         }
     }
 
     /// The newest first.
     fn sorted(self) -> Vec<EventRecord> {
-        self.heap.into_sorted_vec().into_iter().map(|Reverse(Dated(event))| event).collect()
-    }
-}
-
-impl Dated {
-    fn key(&self) -> (Timestamp, &str) {
-        (self.0.since, &self.0.event)
-    }
-}
-
-impl PartialEq for Dated {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Dated {}
-
-impl PartialOrd for Dated {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Dated {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
+        self.events.into_values().rev().collect()
     }
 }
 
@@ -288,45 +252,35 @@ fn footer(counts: &Statistics, seen: u64, shown: u64) -> String {
     format!("{}: {}{more}.", counted(seen, "event"), parts.join(", "))
 }
 
-/// An event's pipeline, on a store that is there.
-struct Place {
-    store: Opened,
-    pipeline: Pipeline,
-    record: Option<Record>,
-    now: Timestamp,
-}
-
 impl EventArg {
-    async fn find(&self, store: &StoreArg) -> Result<Place> {
-        let store = open_store::open_existing(&store.address()?).await?;
-        let pipeline = open_store::pipeline(&store, &self.pipeline, self.scope.clone())?;
+    /// Its pipeline, on a store that is there, and its record, if there is one.
+    async fn find(&self, store: &StoreArg) -> Result<(Opened, Pipeline, Option<Found>)> {
+        let (store, pipeline) = store.open_pipeline(&self.pipeline, self.scope.clone()).await?;
         let record = pipeline.semel().get(&pipeline.receipt_key(&self.event)?).await?;
         let now = walk::now(&*store).await?;
-        Ok(Place { store, pipeline, record, now })
+        Ok((store, pipeline, record.map(|record| Found { record, now })))
     }
 
     /// The record of the event, which must be there.
     async fn known(&self, store: &StoreArg) -> Result<(Opened, Found)> {
-        let Place { store, record, now, .. } = self.find(store).await?;
-        let record = record.ok_or_else(|| {
-            anyhow!(
+        let (store, _, found) = self.find(store).await?;
+        let found = found.with_context(|| {
+            format!(
                 "{} has no record of {}: nobody has processed it, or its retention is over. Keys must be exact (one \
                  that was text in JSON has its quotes: '\"order-7\"'); `semel receipts {0}` shows what there is",
                 text::shown(&self.pipeline),
                 text::shown(&self.event),
             )
         })?;
-        Ok((store, Found { record, now }))
+        Ok((store, found))
     }
 
     /// Notes an event as processed.
     async fn record(&self, store: &StoreArg, consent: Consent) -> Result<()> {
-        let Place { store: _store, pipeline, record, now } = self.find(store).await?;
+        let (_store, pipeline, found) = self.find(store).await?;
         let name = format!("event {} of {}", text::shown(&self.event), text::shown(&self.pipeline));
-        let standing = record
-            .as_ref()
-            .map_or_else(|| "Nobody has processed it.".to_owned(), |record| standing(record, now));
-        let state = record.map(|record| record.state);
+        let standing = found.as_ref().map_or_else(|| "Nobody has processed it.".to_owned(), standing);
+        let state = found.map(|found| found.record.state);
         if let Some(State::Done(_)) = state {
             return out::line(&format!("{name} has a receipt already, and nothing was changed. {standing}"));
         }
@@ -362,9 +316,9 @@ fn recorded(answers: Vec<RecordedOnce>) -> Result<()> {
     }
 }
 
-fn standing(record: &Record, now: Timestamp) -> String {
-    let event = EventRecord::read(record);
-    let since = moment::relative(event.since, now);
+fn standing(found: &Found) -> String {
+    let event = EventRecord::read(&found.record);
+    let since = moment::relative(event.since, found.now);
     let why = event.who_or_why.map_or_else(String::new, |why| format!(": {}", text::shown(&why)));
     format!("It is {} since {since}, attempt {}{why}.", event.state.as_str(), event.attempts)
 }

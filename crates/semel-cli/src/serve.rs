@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use http::Uri;
-use semel_config::{Errors, Source};
+use semel_config::Source;
 use semel_listen::ServerTls;
 use semel_server::config::{ServerMeaning, ServerOverrides, server};
 use semel_server::serve::Server;
@@ -14,8 +14,7 @@ use crate::args::refused;
 use crate::service::{Service, cannot_be, listen_address};
 use crate::store_arg::StoreArg;
 use crate::telemetry::Telemetry;
-use crate::terminal::number::counted;
-use crate::terminal::out;
+use crate::terminal::{counted, out};
 
 /// Tokens, as a file with them has them, for whoever names none.
 const TOKENS_VARIABLE: &str = "SEMEL_TOKENS";
@@ -55,36 +54,15 @@ pub(crate) struct ServeArgs {
     check: bool,
 }
 
-/// A file, and what the command line says before it. Read anew at every reload.
-struct Plan {
-    file: Option<PathBuf>,
-    overrides: ServerOverrides,
-}
-
-impl Plan {
-    /// What the file means now, with what the command line says; or all that is wrong with it, a line each.
-    fn meaning(&self) -> Result<ServerMeaning> {
-        self.source().and_then(|source| server(&source, &self.overrides)).map_err(|errors| cannot_be(&errors))
-    }
-
-    fn source(&self) -> Result<Source, Errors> {
-        match &self.file {
-            Some(path) => Source::read(path),
-            None => Ok(Source::none("semel serve")),
-        }
-    }
-}
-
 impl ServeArgs {
     /// Runs until it is told to stop.
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
-        let check = self.check;
-        let plan = self.plan(store)?;
-        let meaning = plan.meaning()?;
+        let overrides = self.overrides(store)?;
+        let meaning = self.meaning(&overrides)?;
         for warning in &meaning.warnings {
             eprintln!("semel serve: {warning}");
         }
-        if check {
+        if self.check {
             return out::print(&meaning.effective());
         }
         let ServerMeaning { mut settings, otlp, .. } = meaning;
@@ -106,7 +84,7 @@ impl ServeArgs {
             "semel serve: listening on {scheme}://{listening}; records in {store} survive {survives}; {who}"
         );
         let reload = |server: &Server| {
-            let tokens = plan.meaning()?.settings.tokens;
+            let tokens = self.meaning(&overrides)?.settings.tokens;
             server.reload(&tokens)?;
             Ok(format!(", {}", counted(tokens.len() as u64, "token")))
         };
@@ -119,19 +97,24 @@ impl ServeArgs {
         Ok(())
     }
 
-    fn plan(self, store: &StoreArg) -> Result<Plan, clap::Error> {
-        let tls = self.tls_certificate.zip(self.tls_key);
-        let overrides = ServerOverrides {
+    fn overrides(&self, store: &StoreArg) -> Result<ServerOverrides, clap::Error> {
+        let tls = self.tls_certificate.clone().zip(self.tls_key.clone());
+        Ok(ServerOverrides {
             listen: self.listen,
             store: store.overrides()?,
-            tokens: self.tokens,
+            tokens: self.tokens.clone(),
             tokens_variable: set(TOKENS_VARIABLE),
-            audit: self.audit,
+            audit: self.audit.clone(),
             tls: tls.map(|(certificate, key)| ServerTls { certificate, key }),
-            otlp: self.otlp,
+            otlp: self.otlp.clone(),
             otlp_variable: otlp_variable()?,
-        };
-        Ok(Plan { file: self.config, overrides })
+        })
+    }
+
+    /// What the file means now, with what the command line says; or all that is wrong with it, a line each.
+    fn meaning(&self, overrides: &ServerOverrides) -> Result<ServerMeaning> {
+        let source = self.config.as_deref().map_or_else(|| Ok(Source::none("semel serve")), Source::read);
+        source.and_then(|source| server(&source, overrides)).map_err(|errors| cannot_be(&errors))
     }
 }
 

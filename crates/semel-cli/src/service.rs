@@ -8,7 +8,7 @@ use semel_config::{Errors, value};
 use semel_listen::raise_open_files;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::terminal::number::counted;
+use crate::terminal::counted;
 
 /// Files beside those of connections: the store's, the logs', the listeners'.
 const OTHER_FILES: u64 = 256;

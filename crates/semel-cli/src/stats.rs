@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use console::Style;
 use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Filter, Store};
@@ -12,13 +13,9 @@ use semel_ops::record_json::millis;
 use serde_json::{Value, json};
 
 use crate::keys::words;
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::{Bar, Stopwatch};
 use crate::terminal::moment::rfc3339;
-use crate::terminal::number::{counted, grouped};
-use crate::terminal::table::{Cell, Column, Table};
-use crate::terminal::{bytes, out, span, style};
+use crate::terminal::{Bar, Cell, Column, Stopwatch, Table, bytes, counted, grouped, out, span, style};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatsArgs {
@@ -30,7 +27,7 @@ pub(crate) struct StatsArgs {
 impl StatsArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let address = store.address()?;
-        let store = open_store::open_existing(&address).await?;
+        let store = store.open_existing().await?;
         let tally = count(&*store).await?;
         if self.json {
             return out::json(&json(&tally, ("store", address.to_string())));
@@ -102,21 +99,40 @@ fn oldest_json(counted: &Counted, record: &Record) -> Value {
     })
 }
 
+/// A state, how many records are in it, and how that looks.
+type StateRow = (&'static str, fn(&Counted) -> u64, fn() -> Style);
+
+pub(crate) const STATES: [StateRow; 5] = [
+    ("running", |tally| tally.running, style::fine),
+    ("  lapsed", |tally| tally.lapsed, style::wrong),
+    ("held", |tally| tally.held, style::waiting),
+    ("done", |tally| tally.done, style::strong),
+    ("released", |tally| tally.released, style::strong),
+];
+
+/// The row of a state, with a third cell behind the count.
+pub(crate) fn row(tally: &Counted, (word, count, colour): StateRow, third: &str) -> Vec<Cell> {
+    let colour = if count(tally) == 0 { style::quiet() } else { colour() };
+    vec![Cell::styled(word, colour), Cell::new(&grouped(count(tally))), Cell::new(third)]
+}
+
 fn table(tally: &Counted) -> Table {
     let mut table =
         Table::new(vec![Column::whole("state"), Column::number("records"), Column::elastic("", 20)]);
-    let mut row = |word: &str, count: u64, colour: console::Style, note: &str| {
-        let colour = if count == 0 { style::quiet() } else { colour };
-        table.row(vec![Cell::styled(word, colour), Cell::new(&grouped(count)), Cell::new(note)]);
-    };
-    row("running", tally.running, style::fine(), &oldest(tally, tally.oldest_running.first()));
     let lapsed = if tally.lapsed == 0 { "" } else { "nobody renews them: semel keys list --state running" };
-    row("  lapsed", tally.lapsed, style::wrong(), lapsed);
-    row("held", tally.held, style::waiting(), &oldest(tally, tally.oldest_held.first()));
-    row("done", tally.done, style::strong(), &format!("{} of outcomes", bytes::size(tally.outcome_bytes)));
-    row("released", tally.released, style::strong(), "");
+    let notes = [
+        oldest(tally, tally.oldest_running.first()),
+        lapsed.to_owned(),
+        oldest(tally, tally.oldest_held.first()),
+        format!("{} of outcomes", bytes::size(tally.outcome_bytes)),
+        String::new(),
+    ];
+    for (state, note) in STATES.into_iter().zip(notes) {
+        table.row(row(tally, state, &note));
+    }
     if tally.past > 0 {
-        row("past", tally.past, style::quiet(), "past their retention: semel sweep removes them");
+        let note = "past their retention: semel sweep removes them";
+        table.row(row(tally, ("past", |tally| tally.past, style::quiet), note));
     }
     table
 }

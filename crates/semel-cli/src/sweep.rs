@@ -4,10 +4,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::args::at_least_one;
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::Bar;
-use crate::terminal::{number, out};
+use crate::terminal::{Bar, counted, out};
 
 /// How many records a batch removes at most: short enough to be in nobody's way.
 const BATCH: usize = 1_024;
@@ -25,7 +23,7 @@ pub(crate) struct SweepArgs {
 impl SweepArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let limit = self.limit.map(|limit| at_least_one("--limit", limit)).transpose()?;
-        let store = open_store::open_existing(&store.address()?).await?;
+        let store = store.open_existing().await?;
         let (mut removed, mut more_left) = (0_usize, true);
         let bar = Bar::endless("removed");
         while more_left {
@@ -43,9 +41,6 @@ impl SweepArgs {
             return out::json(&json!({ "removed": removed, "more_left": more_left }));
         }
         let rest = if more_left { "there may be more: sweep again" } else { "nothing else is due" };
-        out::line(&format!(
-            "Removed {} past their retention; {rest}.",
-            number::counted(removed as u64, "record")
-        ))
+        out::line(&format!("Removed {} past their retention; {rest}.", counted(removed as u64, "record")))
     }
 }

@@ -8,12 +8,9 @@ use semel_ops::lookup::{Counted, walk};
 use semel_ops::store_url::Address;
 
 use crate::args::{at_least_one, refused};
+use crate::stats;
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::Stopwatch;
-use crate::terminal::number::grouped;
-use crate::terminal::table::{Cell, Column, Table};
-use crate::terminal::{moment, out, span, style};
-use crate::{open_store, stats};
+use crate::terminal::{Column, Stopwatch, Table, moment, out, span, style};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
@@ -45,7 +42,7 @@ impl WatchArgs {
         }
         let most = self.looks.map(|looks| at_least_one("--looks", looks)).transpose()?;
         let address = store.address()?;
-        let store = open_store::open_existing(&address).await?;
+        let store = store.open_existing().await?;
         let watch = Stopwatch::start();
         let (mut before, mut drawn, mut looks): (Option<Look>, usize, usize) = (None, 0, 0);
         loop {
@@ -92,18 +89,10 @@ fn line(look: &Look) -> String {
 fn table(before: Option<&Look>, look: &Look) -> Table {
     let mut table =
         Table::new(vec![Column::whole("state"), Column::number("records"), Column::number("a second")]);
-    let rate =
-        |count: fn(&Counted) -> u64| before.map_or_else(String::new, |before| rate(before, look, count));
-    let mut row = |word: &str, count: fn(&Counted) -> u64, colour: console::Style| {
-        let found = count(&look.tally);
-        let colour = if found == 0 { style::quiet() } else { colour };
-        table.row(vec![Cell::styled(word, colour), Cell::new(&grouped(found)), Cell::new(&rate(count))]);
-    };
-    row("running", |tally| tally.running, style::fine());
-    row("  lapsed", |tally| tally.lapsed, style::wrong());
-    row("held", |tally| tally.held, style::waiting());
-    row("done", |tally| tally.done, style::strong());
-    row("released", |tally| tally.released, style::strong());
+    for state in stats::STATES {
+        let rate = before.map_or_else(String::new, |before| rate(before, look, state.1));
+        table.row(stats::row(&look.tally, state, &rate));
+    }
     table
 }
 

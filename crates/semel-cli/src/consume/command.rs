@@ -20,12 +20,9 @@ use super::progress;
 use super::reporter::{Reporter, Screen};
 use super::source::SourceAddress;
 use crate::args::{Scope, at_most, refused, words};
-use crate::open_store;
 use crate::service::StopSignals;
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::Stopwatch;
-use crate::terminal::number::counted;
-use crate::terminal::{out, span};
+use crate::terminal::{Stopwatch, counted, out, span};
 
 /// How often it is looked whether nothing comes any more.
 const LOOK: Duration = Duration::from_millis(100);
@@ -169,7 +166,7 @@ impl ConsumeArgs {
         let (address, source) = (store.address()?, source(self.source.as_deref())?);
         let mut signals = StopSignals::new().context("signals cannot be listened for")?;
         let screen = Screen::new();
-        let store = open_store::open(&address).await?;
+        let store = store.open().await?;
         let semel = Semel::builder_shared(store.store()).build()?;
         let pipeline = self.pipeline(&semel)?;
         let consumer = self.consumer(&pipeline, source.open(parallel).await?, parallel, &screen)?;

@@ -12,7 +12,7 @@ use semel::clock::{Clock, SystemClock};
 use semel::{Error, ErrorKind};
 use semel_stream::source::Pending;
 use semel_stream::{DeadLetter, DeadLetters};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::environment::Environment;
 use super::exec::{Exec, verdict};
@@ -81,25 +81,24 @@ fn append(file: &Mutex<File>, line: &[u8]) -> io::Result<()> {
 fn line(pipeline: &str, letter: &DeadLetter) -> Value {
     let event = &letter.event;
     let headers = event.headers.iter().map(|header| json!({ "name": header.name, "value": header.value }));
-    let mut object = Map::new();
-    let mut put = |name: &str, value: Value| {
-        object.insert(name.to_owned(), value);
+    let payload = match std::str::from_utf8(&event.payload) {
+        Ok(text) => ("payload", json!(text)),
+        Err(_) => ("payload_base64", json!(STANDARD.encode(&event.payload))),
     };
-    put("at", json!(rfc3339(SystemClock::new().now())));
-    put("pipeline", json!(pipeline));
-    put("stream", json!(&*event.stream));
-    // Text: not every reader of JSON has integers of 128 bits.
-    put("position", json!(event.position.map(|position| position.to_string())));
-    put("event_id", json!(event.id));
-    put("key", json!(letter.key));
-    put("attempts", json!(letter.attempts));
-    put("error", json!(letter.error));
-    put("headers", headers.collect());
-    match std::str::from_utf8(&event.payload) {
-        Ok(text) => put("payload", json!(text)),
-        Err(_) => put("payload_base64", json!(STANDARD.encode(&event.payload))),
-    }
-    Value::Object(object)
+    let members = [
+        ("at", json!(rfc3339(SystemClock::new().now()))),
+        ("pipeline", json!(pipeline)),
+        ("stream", json!(&*event.stream)),
+        // Text: not every reader of JSON has integers of 128 bits.
+        ("position", json!(event.position.map(|position| position.to_string()))),
+        ("event_id", json!(event.id)),
+        ("key", json!(letter.key)),
+        ("attempts", json!(letter.attempts)),
+        ("error", json!(letter.error)),
+        ("headers", headers.collect()),
+        payload,
+    ];
+    members.into_iter().collect()
 }
 
 /// A command for every dead letter.

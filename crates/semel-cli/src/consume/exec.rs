@@ -21,8 +21,6 @@ use crate::terminal::{self, span, text};
 
 /// "This data cannot be processed", of `sysexits.h`.
 const EX_DATAERR: i32 = 65;
-/// "Try again later", of `sysexits.h`.
-const EX_TEMPFAIL: i32 = 75;
 /// "The configuration is wrong", of `sysexits.h`.
 const EX_CONFIG: i32 = 78;
 /// What a shell ends with if a command cannot be run.
@@ -95,13 +93,16 @@ impl Exec {
         environment.give(&mut command);
         let mut child = match command.spawn() {
             Ok(child) => child,
-            Err(error) => return Ended::without_a_run(How::NotStarted(error)),
+            Err(error) => {
+                let how = How::NotStarted(error);
+                return Ended { how, output: Vec::new(), output_bytes: 0, complaint: String::new() };
+            }
         };
         let mut group = Group::of(&child);
         let feeding = child.stdin.take().map(|stdin| tokio::spawn(feed(stdin, input)));
-        let output = Listening::to(child.stdout.take(), OUTPUT_BYTES_MAX, Keep::First, None);
-        let screen = Some(screen.clone());
-        let complaints = Listening::to(child.stderr.take(), COMPLAINT_BYTES_MAX, Keep::Last, screen);
+        let output = Listening::to(child.stdout.take(), Keep::First(OUTPUT_BYTES_MAX), None);
+        let complaints =
+            Listening::to(child.stderr.take(), Keep::Last(COMPLAINT_BYTES_MAX), Some(screen.clone()));
         let how = tokio::select! {
             biased;
             status = child.wait() => {
@@ -153,17 +154,11 @@ impl How {
     }
 }
 
-impl Ended {
-    fn without_a_run(how: How) -> Self {
-        Self { how, output: Vec::new(), output_bytes: 0, complaint: String::new() }
-    }
-}
-
-/// Which part of a long output is kept.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Which part of a long output is kept, and how many bytes of it.
+#[derive(Clone, Copy)]
 enum Keep {
-    First,
-    Last,
+    First(usize),
+    Last(usize),
 }
 
 /// Listens to a pipe to its end, and keeps a bounded part: a command must never wait for somebody to listen.
@@ -179,14 +174,21 @@ struct Heard {
 }
 
 impl Listening {
-    fn to(
-        pipe: Option<impl AsyncRead + Send + Unpin + 'static>,
-        most: usize,
-        keep: Keep,
-        screen: Option<Screen>,
-    ) -> Self {
+    fn to(pipe: Option<impl AsyncRead + Send + Unpin + 'static>, keep: Keep, screen: Option<Screen>) -> Self {
         let heard = Arc::<Mutex<Heard>>::default();
-        let task = pipe.map(|pipe| tokio::spawn(listen(pipe, Arc::clone(&heard), most, keep, screen)));
+        let hearing = Arc::clone(&heard);
+        let task = pipe.map(|mut pipe| {
+            tokio::spawn(async move {
+                let mut buffer = vec![0; 8 << 10];
+                while let Ok(read @ 1..) = pipe.read(&mut buffer).await {
+                    let bytes = buffer.get(..read).unwrap_or_default();
+                    hearing.lock().unwrap_or_else(PoisonError::into_inner).add(bytes, keep);
+                    if let Some(screen) = &screen {
+                        screen.pass_on(bytes);
+                    }
+                }
+            })
+        });
         Self { task, heard }
     }
 
@@ -201,35 +203,17 @@ impl Listening {
     }
 }
 
-async fn listen(
-    mut pipe: impl AsyncRead + Unpin,
-    heard: Arc<Mutex<Heard>>,
-    most: usize,
-    keep: Keep,
-    screen: Option<Screen>,
-) {
-    let mut buffer = vec![0; 8 << 10];
-    while let Ok(read @ 1..) = pipe.read(&mut buffer).await {
-        let bytes = buffer.get(..read).unwrap_or_default();
-        heard.lock().unwrap_or_else(PoisonError::into_inner).add(bytes, most, keep);
-        if let Some(screen) = &screen {
-            screen.pass_on(bytes);
-        }
-    }
-}
-
 impl Heard {
-    fn add(&mut self, bytes: &[u8], most: usize, keep: Keep) {
+    fn add(&mut self, bytes: &[u8], keep: Keep) {
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         match keep {
-            Keep::First => {
+            Keep::First(most) => {
                 let room = most.saturating_sub(self.kept.len());
                 self.kept.extend(bytes.iter().take(room));
             }
-            Keep::Last => {
+            Keep::Last(most) => {
                 self.kept.extend(bytes);
-                let too_many = self.kept.len().saturating_sub(most);
-                self.kept.drain(..too_many);
+                self.kept.drain(..self.kept.len().saturating_sub(most));
             }
         }
     }
@@ -248,11 +232,11 @@ pub(super) fn verdict(ended: Ended) -> Handled {
     match ended.how {
         How::Exited(0) => Ok(outcome(&ended)),
         How::Exited(EX_DATAERR) => Err(Failure::Dead(why("the command ended with code 65".to_owned()))),
-        How::Exited(EX_TEMPFAIL) => Err(Failure::Retry(why("the command ended with code 75".to_owned()))),
         How::Exited(EX_CONFIG) => Err(Failure::Stop(why("the command ended with code 78".to_owned()))),
         How::Exited(code @ (NOT_RUNNABLE | NOT_FOUND)) => {
             Err(Failure::Stop(why(format!("the command cannot be run (code {code}); check --exec"))))
         }
+        // 75 of `sysexits.h`, "try again later", is one of many.
         How::Exited(code) => Err(Failure::Retry(why(format!("the command ended with code {code}")))),
         How::Signalled(signal) => Err(Failure::Retry(why(format!("the command died of signal {signal}")))),
         How::TimedOut(timeout) => {
@@ -328,7 +312,7 @@ mod tests {
     async fn ran(command: &str, timeout: Option<Duration>, input: &[u8]) -> Ended {
         let exec = Exec { command: command.to_owned(), timeout };
         let environment = Environment::of("orders", &Event::new("s", "e-1", "x"));
-        let (input, screen) = (Bytes::copy_from_slice(input), Screen::none());
+        let (input, screen) = (Bytes::copy_from_slice(input), Screen::new());
         let run = exec.run(&environment, input, std::future::pending(), &screen);
         tokio::time::timeout(Duration::from_secs(30), run).await.expect("a run ends")
     }
@@ -370,7 +354,7 @@ mod tests {
         let exec = Exec { command: "sleep 30".to_owned(), timeout: None };
         let environment = Environment::of("orders", &Event::new("s", "e-1", "x"));
         let lost = tokio::time::sleep(Duration::from_millis(100));
-        let screen = Screen::none();
+        let screen = Screen::new();
         let run = exec.run(&environment, Bytes::new(), lost, &screen);
         let ended = tokio::time::timeout(Duration::from_secs(10), run).await.expect("a run ends");
         assert!(matches!(ended.how, How::Lost), "{ended:?}");

@@ -5,8 +5,7 @@ use std::time::Duration;
 use semel_stream::Report;
 
 use super::source::SourceAddress;
-use crate::terminal::number::{counted, grouped};
-use crate::terminal::span;
+use crate::terminal::{counted, grouped, span};
 
 /// How many events are in work.
 pub(super) fn in_work(report: &Report) -> u64 {

@@ -9,9 +9,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use semel_stream::{At, Pipeline, Step, Watch};
 
-use crate::terminal::bar::{Stopwatch, styled};
-use crate::terminal::number::counted;
-use crate::terminal::text;
+use crate::terminal::bar::styled;
+use crate::terminal::{Stopwatch, counted, text};
 
 /// How many lines a second are read by anybody. What is left out is still counted.
 const LINES_MAX: u32 = 20;
@@ -125,14 +124,6 @@ impl Watch for Reporter {
 #[derive(Clone, Debug)]
 pub(super) struct Screen {
     live: Option<ProgressBar>,
-    sink: Sink,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sink {
-    Stderr,
-    #[cfg(test)]
-    Nowhere,
 }
 
 impl Screen {
@@ -141,13 +132,7 @@ impl Screen {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             styled(bar, "{spinner} {wide_msg}")
         };
-        Self { live: io::stderr().is_terminal().then(live), sink: Sink::Stderr }
-    }
-
-    /// One that shows nothing.
-    #[cfg(test)]
-    pub(super) fn none() -> Self {
-        Self { live: None, sink: Sink::Nowhere }
+        Self { live: io::stderr().is_terminal().then(live) }
     }
 
     /// How often there is something new to show.
@@ -173,9 +158,6 @@ impl Screen {
 
     /// What a command complained of, as it is.
     pub(super) fn pass_on(&self, bytes: &[u8]) {
-        if self.sink != Sink::Stderr {
-            return;
-        }
         let write = || {
             // If nobody can be told, nobody can be told that either.
             let _unseen = io::stderr().lock().write_all(bytes);

@@ -59,15 +59,10 @@ impl FromStr for SourceAddress {
         let kind = match text.split_once(':') {
             None if text == "-" => SourceKind::Stdin,
             Some(("file", rest)) => file(rest)?,
-            Some((scheme @ ("nats" | "tls" | "amqp" | "amqps" | "redis" | "rediss" | "kafka"), rest)) => {
-                let parts = Parts::of(scheme, rest)?;
-                match scheme {
-                    "nats" | "tls" => nats(parts)?,
-                    "amqp" | "amqps" => rabbitmq(parts)?,
-                    "redis" | "rediss" => redis(parts)?,
-                    _ => kafka(parts)?,
-                }
-            }
+            Some((scheme @ ("nats" | "tls"), rest)) => nats(Parts::of(scheme, rest)?)?,
+            Some((scheme @ ("amqp" | "amqps"), rest)) => rabbitmq(Parts::of(scheme, rest)?)?,
+            Some((scheme @ ("redis" | "rediss"), rest)) => redis(Parts::of(scheme, rest)?)?,
+            Some((scheme @ "kafka", rest)) => kafka(Parts::of(scheme, rest)?)?,
             Some((scheme, _)) => return Err(format!("there is no source for `{scheme}:`; {AVAILABLE}")),
             // What was given may be a password without its URL: it is not repeated.
             None => return Err(format!("this is not the address of a source: {AVAILABLE}")),
@@ -207,9 +202,9 @@ impl fmt::Display for SourceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             SourceKind::Stdin => f.write_str("standard input"),
-            SourceKind::File { path, end: FileEnd::IsTheEnd } => write!(f, "file:{}", path.display()),
-            SourceKind::File { path, end: FileEnd::IsWaitedAt } => {
-                write!(f, "file:{}?follow", path.display())
+            SourceKind::File { path, end } => {
+                let follow = if *end == FileEnd::IsWaitedAt { "?follow" } else { "" };
+                write!(f, "file:{}{follow}", path.display())
             }
             SourceKind::Nats { .. }
             | SourceKind::RabbitMq { .. }

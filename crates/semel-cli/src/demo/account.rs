@@ -1,10 +1,8 @@
 //! What both sides counted, beside each other, and whether it is as it should be.
 
 use super::bank::Books;
-use super::client::Tally;
-use crate::terminal::number::{counted, grouped};
-use crate::terminal::table::{Cell, Column, Table};
-use crate::terminal::{out, style};
+use super::client::{Seen, Tally};
+use crate::terminal::{Cell, Column, Table, counted, grouped, out, style};
 
 /// How wide the names of runs are in a verdict.
 const WIDTH: usize = 14;
@@ -19,7 +17,7 @@ pub(super) struct Run {
 impl Run {
     /// Whether every payment was charged exactly once.
     pub(super) fn is_exact(&self) -> bool {
-        self.api.charges() == self.clients.wanted && self.api.charged_again() == 0
+        self.api.charges() == self.clients.of(Seen::Wanted) && self.api.charged_again() == 0
     }
 }
 
@@ -27,19 +25,19 @@ impl Run {
 type Row = (&'static str, &'static str, fn(&Run) -> u64);
 
 const ROWS: [Row; 18] = [
-    ("clients", "payments wanted", |run| run.clients.wanted),
-    ("", "requests sent for them", |run| run.clients.sent),
-    ("", "of which retries", |run| run.clients.retried),
-    ("", "hung up while it ran", |run| run.clients.hung_up),
-    ("", "lost the answer", |run| run.clients.lost),
-    ("", "were hung up on", |run| run.clients.dropped),
-    ("", "told 5xx", |run| run.clients.failed),
-    ("", "told that it still runs (409)", |run| run.clients.told_to_wait),
-    ("", "answered by a run (201)", |run| run.clients.paid),
-    ("", "answered by a replay (201)", |run| run.clients.replayed),
-    ("", "told that a person must look (409)", |run| run.clients.held),
-    ("", "reused the key for another amount", |run| run.clients.reused),
-    ("", "and were refused (422)", |run| run.clients.refused),
+    ("clients", "payments wanted", |run| run.clients.of(Seen::Wanted)),
+    ("", "requests sent for them", |run| run.clients.of(Seen::Sent)),
+    ("", "of which retries", |run| run.clients.of(Seen::Retried)),
+    ("", "hung up while it ran", |run| run.clients.of(Seen::HungUp)),
+    ("", "lost the answer", |run| run.clients.of(Seen::Lost)),
+    ("", "were hung up on", |run| run.clients.of(Seen::Dropped)),
+    ("", "told 5xx", |run| run.clients.of(Seen::Failed)),
+    ("", "told that it still runs (409)", |run| run.clients.of(Seen::ToldToWait)),
+    ("", "answered by a run (201)", |run| run.clients.of(Seen::Paid)),
+    ("", "answered by a replay (201)", |run| run.clients.of(Seen::Replayed)),
+    ("", "told that a person must look (409)", |run| run.clients.of(Seen::Held)),
+    ("", "reused the key for another amount", |run| run.clients.of(Seen::Reused)),
+    ("", "and were refused (422)", |run| run.clients.of(Seen::Refused)),
     ("the API", "requests seen", |run| run.api.requests()),
     ("", "answered 503, nothing charged", |run| run.api.overworked),
     ("", "charged, and hung up", |run| run.api.hung_up),
@@ -68,7 +66,7 @@ fn number(number: u64) -> Cell {
 
 /// What a run came to, in one line.
 pub(super) fn verdict(name: &str, run: &Run) -> String {
-    let (wanted, charges) = (run.clients.wanted, run.api.charges());
+    let (wanted, charges) = (run.clients.of(Seen::Wanted), run.api.charges());
     let what = format!("{}, charged {}", counted(wanted, "payment"), counted(charges, "time"));
     if run.is_exact() {
         return format!("{} {:<WIDTH$} {what}", style::fine().apply_to("✓"), format!("{name}:"));
@@ -86,7 +84,7 @@ pub(super) fn verdict(name: &str, run: &Run) -> String {
 
 /// What needs a word of explanation.
 pub(super) fn remark(with: &Run) -> Option<String> {
-    let held = with.clients.held;
+    let held = with.clients.of(Seen::Held);
     (held > 0).then(|| {
         let what = counted(held, "payment");
         format!(
@@ -101,7 +99,7 @@ mod tests {
     use super::*;
 
     fn run(wanted: u64, charged: &[(&str, u64)]) -> Run {
-        let clients = Tally { wanted, sent: wanted, ..Tally::default() };
+        let clients = Tally([(Seen::Wanted, wanted), (Seen::Sent, wanted)].into());
         Run { clients, api: Books::of(charged) }
     }
 
@@ -136,7 +134,7 @@ mod tests {
     fn a_person_is_only_asked_for_what_is_held() {
         assert_eq!(remark(&run(1, &[])), None);
         let mut held = run(1, &[]);
-        held.clients.held = 2;
+        held.clients.0.insert(Seen::Held, 2);
         assert!(remark(&held).is_some_and(|remark| remark.contains("2 payments")));
     }
 }

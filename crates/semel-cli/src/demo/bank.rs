@@ -106,37 +106,29 @@ async fn converse(stream: TcpStream, dice: Dice, books: Arc<Mutex<Books>>) {
 }
 
 /// What ends a connection without an answer.
-#[derive(Debug)]
-struct HungUp;
-
-impl std::fmt::Display for HungUp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("hung up")
-    }
-}
-
-impl std::error::Error for HungUp {}
+const HUNG_UP: &str = "hung up";
 
 async fn answered(
     request: Request<Incoming>,
     dice: Dice,
     books: Arc<Mutex<Books>>,
-) -> Result<Response<Full<Bytes>>, HungUp> {
+) -> Result<Response<Full<Bytes>>, &'static str> {
     if request.method() == http::Method::GET {
-        let Books { charged, .. } = opened(&books).clone();
-        return Ok(told(StatusCode::OK, &json!({ "charges": charged.values().sum::<u64>() })));
+        return Ok(told(StatusCode::OK, &json!({ "charges": opened(&books).charges() })));
     }
-    let Ok(body) = request.into_body().collect().await else { return Err(HungUp) };
+    let Ok(body) = request.into_body().collect().await else { return Err(HUNG_UP) };
     let Ok(asked) = serde_json::from_slice::<Value>(&body.to_bytes()) else {
-        return Ok(told(
-            StatusCode::BAD_REQUEST,
-            &json!({ "error": "send JSON: {\"payment\": \"p-1\", \"cents\": 4200}" }),
-        ));
+        let error = "send JSON: {\"payment\": \"p-1\", \"cents\": 4200}";
+        return Ok(told(StatusCode::BAD_REQUEST, &json!({ "error": error })));
     };
     charge(&asked, dice, &books).await
 }
 
-async fn charge(asked: &Value, dice: Dice, books: &Mutex<Books>) -> Result<Response<Full<Bytes>>, HungUp> {
+async fn charge(
+    asked: &Value,
+    dice: Dice,
+    books: &Mutex<Books>,
+) -> Result<Response<Full<Bytes>>, &'static str> {
     let payment = asked.get("payment").and_then(Value::as_str).unwrap_or("unnamed").to_owned();
     let mood = {
         let mut books = opened(books);
@@ -151,10 +143,8 @@ async fn charge(asked: &Value, dice: Dice, books: &Mutex<Books>) -> Result<Respo
     if mood == Mood::Overworked {
         let mut books = opened(books);
         books.overworked = books.overworked.saturating_add(1);
-        return Ok(told(
-            StatusCode::SERVICE_UNAVAILABLE,
-            &json!({ "error": "no time; nothing was charged" }),
-        ));
+        let error = "no time; nothing was charged";
+        return Ok(told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": error })));
     }
     let number = {
         let mut books = opened(books);
@@ -166,7 +156,7 @@ async fn charge(asked: &Value, dice: Dice, books: &Mutex<Books>) -> Result<Respo
     if mood == Mood::Forgetful {
         let mut books = opened(books);
         books.hung_up = books.hung_up.saturating_add(1);
-        return Err(HungUp);
+        return Err(HUNG_UP);
     }
     Ok(told(
         StatusCode::CREATED,

@@ -12,11 +12,10 @@ use tokio::task::JoinSet;
 
 use super::account::{Run, remark, table, verdict};
 use super::bank::Bank;
-use super::client::{Tally, pay};
+use super::client::{Seen, Tally, pay};
 use super::dice::Dice;
 use crate::args::at_most;
-use crate::terminal::bar::Bar;
-use crate::terminal::{out, style};
+use crate::terminal::{Bar, out, style};
 
 /// How many clients pay at the same time.
 const CLIENTS: usize = 16;
@@ -48,15 +47,17 @@ impl DemoArgs {
         ))?;
         let without = bare(payments, dice).await?;
         let bank = Bank::open(dice).await?;
-        let front = Front::open(bank.address()).await?;
-        let clients = pay_all("with semel", front.address(), payments, dice).await;
+        let folder = tempfile::tempdir().context("cannot make a folder for the store; is the disk full?")?;
+        let proxy = Proxy::start(settings(bank.address(), &folder)?).await?;
+        let clients = pay_all("with semel", proxy.listening(), payments, dice).await;
         let with = Run { clients, api: bank.books() };
         told(&without, &with)?;
         if self.keep {
-            by_hand(front.address(), bank.address())?;
+            by_hand(proxy.listening(), bank.address())?;
             tokio::signal::ctrl_c().await?;
         }
-        front.close().await?;
+        proxy.drain().await;
+        folder.close().context("cannot remove the folder of the store")?;
         if !with.is_exact() {
             bail!(
                 "with semel, charges and payments differ: that must not be; say so, with --seed {} and --requests {payments}",
@@ -86,7 +87,7 @@ async fn pay_all(what: &'static str, to: SocketAddr, payments: u64, dice: Dice) 
         }
         let Some(paid) = paying.join_next().await else { break };
         // A client that fell over is one that was never answered.
-        tally.add(&paid.unwrap_or_else(|_| Tally { wanted: 1, unanswered: 1, ..Tally::default() }));
+        tally.add(&paid.unwrap_or_else(|_| Tally([(Seen::Wanted, 1)].into())));
         done = done.saturating_add(1);
         bar.reached(done, done);
     }
@@ -123,31 +124,7 @@ fn by_hand(proxy: SocketAddr, api: SocketAddr) -> Result<()> {
     ))
 }
 
-/// A running proxy, and its folder.
-struct Front {
-    proxy: Proxy,
-    folder: TempDir,
-}
-
-impl Front {
-    async fn open(upstream: SocketAddr) -> Result<Self> {
-        let folder = tempfile::tempdir().context("cannot make a folder for the store; is the disk full?")?;
-        let settings = settings(upstream, &folder)?;
-        let proxy = Proxy::start(settings).await?;
-        Ok(Self { proxy, folder })
-    }
-
-    fn address(&self) -> SocketAddr {
-        self.proxy.listening()
-    }
-
-    /// Lets what runs finish, and clears up.
-    async fn close(self) -> Result<()> {
-        self.proxy.drain().await;
-        self.folder.close().context("cannot remove the folder of the store")
-    }
-}
-
+/// What the proxy before the API is told.
 fn settings(upstream: SocketAddr, folder: &TempDir) -> Result<ProxySettings> {
     let overrides = Overrides {
         upstream: Some(Overrides::upstream(&format!("http://{upstream}")).map_err(anyhow::Error::msg)?),

@@ -14,11 +14,8 @@ use semel_ops::record_json::RecordView;
 use super::show::content;
 use super::{IdPrefix, words};
 use crate::args::{Scope, at_least_one};
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::Bar;
-use crate::terminal::table::{Cell, Column, Table};
-use crate::terminal::{number, out, span, style};
+use crate::terminal::{Bar, Cell, Column, Table, counted, out, span, style};
 
 /// How many digits of an id say where to go on: no two ids ever share so many.
 const CURSOR_DIGITS: usize = 16;
@@ -61,7 +58,7 @@ impl ListArgs {
     /// Lists, page by page: what was read is printed before more is asked for.
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let limit = (!self.all).then_some(at_least_one("--limit", self.limit)?.get());
-        let store = open_store::open_existing(&store.address()?).await?;
+        let store = store.open_existing().await?;
         let (filter, content) = (self.filter(&*store).await?, content(self.outcome));
         let mut walk = Walk::new(&*store, filter, self.after.as_ref().map(IdPrefix::last));
         let (mut shown, mut last) = (0_usize, None);
@@ -160,7 +157,7 @@ fn row(record: &Record, now: Timestamp) -> Vec<Cell> {
 }
 
 fn footer(shown: usize, more_after: Option<RecordId>) -> Result<()> {
-    let shown = number::counted(shown as u64, "record");
+    let shown = counted(shown as u64, "record");
     let text = match more_after {
         None => format!("{shown}, and no more."),
         Some(last) => {

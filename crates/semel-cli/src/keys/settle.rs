@@ -12,10 +12,8 @@ use semel_ops::operator_actions::{Settled, release_in, resolve_in};
 use super::selector::{Found, KeyArg};
 use super::show::headline;
 use super::words;
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::out::{self, Consent};
-use crate::terminal::{span, text};
+use crate::terminal::{Consent, out, span, text};
 
 /// Why a key was released, unless somebody says.
 pub(crate) const REASON: &str = "released by hand";
@@ -53,8 +51,8 @@ pub(crate) struct ResolveArgs {
 
 impl ReleaseArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
-        let (address, selector) = (store.address()?, self.key.selector()?);
-        let store = open_store::open_existing(&address).await?;
+        let selector = self.key.selector()?;
+        let store = store.open_existing().await?;
         let found = selector.find(&*store).await?;
         release(&*store, &found, &self.reason, self.consent).await
     }
@@ -101,7 +99,8 @@ fn what_release_means(running: &Running, now: Timestamp) -> String {
 
 impl ResolveArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
-        let (address, selector) = (store.address()?, self.key.selector()?);
+        let selector = self.key.selector()?;
+        store.address()?;
         // Before the store is asked: a file that cannot be read must not cost a look.
         let resolution = match &self.outcome_file {
             None => Resolution::Release { reason: self.reason.into() },
@@ -112,7 +111,7 @@ impl ResolveArgs {
                 Resolution::Done(Outcome::new(OutcomeKind::from_word(&self.kind), bytes))
             }
         };
-        let store = open_store::open_existing(&address).await?;
+        let store = store.open_existing().await?;
         let found = selector.find(&*store).await?;
         let shown = described(&found);
         if !matches!(found.record.state, State::Held(_)) {

@@ -8,10 +8,9 @@ use semel_ops::record_json::{Content, RecordView};
 
 use super::selector::{Found, KeyArg};
 use super::words;
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::text::{self, is_printable};
-use crate::terminal::{bytes, moment, number, out, span, style};
+use crate::terminal::text::is_printable;
+use crate::terminal::{bytes, counted, grouped, moment, out, span, style, text};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
@@ -27,8 +26,8 @@ pub(crate) struct ShowArgs {
 
 impl ShowArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
-        let (address, selector) = (store.address()?, self.key.selector()?);
-        let store = open_store::open_existing(&address).await?;
+        let selector = self.key.selector()?;
+        let store = store.open_existing().await?;
         let found = selector.find(&*store).await?;
         show(&found, Shown { outcome: self.outcome, json: self.json })
     }
@@ -158,7 +157,7 @@ fn lapse(lapse: Lapse) -> &'static str {
 }
 
 fn duplicates(record: &Record, at: impl Fn(Timestamp) -> String) -> String {
-    let count = number::grouped(record.duplicates.count);
+    let count = grouped(record.duplicates.count);
     match record.duplicates.last_seen_at {
         Some(last) => format!("{count}, the last {}", at(last)),
         None => count,
@@ -166,12 +165,12 @@ fn duplicates(record: &Record, at: impl Fn(Timestamp) -> String) -> String {
 }
 
 fn mismatches(record: &Record) -> String {
-    let count = number::grouped(record.mismatches.count);
+    let count = grouped(record.mismatches.count);
     match (record.mismatches.count, record.fingerprint) {
         (_, None) => format!("{count} (this key has no fingerprint: every request matches)"),
         (0, Some(_)) => count,
         (_, Some(_)) => {
-            let requests = number::counted(record.mismatches.fingerprints.len() as u64, "other request");
+            let requests = counted(record.mismatches.fingerprints.len() as u64, "other request");
             format!("{count}, by {requests} under this key")
         }
     }

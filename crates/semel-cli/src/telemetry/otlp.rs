@@ -1,6 +1,5 @@
 //! Traces over OTLP: spans go to a collector, one request of HTTP/1.1 each time, on a connection of its own.
 
-use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -76,6 +75,7 @@ pub(super) fn join(span: &Span, headers: &HeaderMap) {
 }
 
 /// A client for one collector. It is asked from a thread without a runtime, and works on this one.
+#[derive(Debug)]
 struct Client {
     runtime: Handle,
 }
@@ -128,12 +128,6 @@ async fn send(request: Request<Bytes>) -> Result<Response<Bytes>> {
     };
     ensure!(answer.status.is_success(), "it answered {}", answer.status);
     Ok(Response::from_parts(answer, body))
-}
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Client")
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use semel::RecordId;
 
-use super::number::grouped;
+use super::grouped;
 
 /// Into how many places the ids are divided to see how far a walk is.
 const PLACES: u64 = 10_000;

@@ -9,7 +9,11 @@ pub(crate) mod bar;
 pub(crate) mod moment;
 pub(crate) mod out;
 pub(crate) mod style;
-pub(crate) mod table;
+mod table;
 pub(crate) mod text;
 
-pub(crate) use semel_ops::format::{bytes, number, span};
+pub(crate) use bar::{Bar, Stopwatch};
+pub(crate) use out::Consent;
+pub(crate) use semel_ops::format::number::{counted, grouped};
+pub(crate) use semel_ops::format::{bytes, span};
+pub(crate) use table::{Cell, Column, Table};

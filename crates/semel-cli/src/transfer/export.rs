@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -13,11 +14,8 @@ use semel_ops::store_url::Address;
 
 use super::line::{self, End, Header};
 use crate::keys::IdPrefix;
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::Bar;
-use crate::terminal::moment;
-use crate::terminal::number::counted;
+use crate::terminal::{Bar, counted, moment};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
@@ -34,20 +32,15 @@ pub(crate) struct ExportArgs {
 
 /// Where lines go, and what is known of them.
 struct Sink {
-    out: Out,
+    out: BufWriter<File>,
     after: Option<IdPrefix>,
     records: u64,
-}
-
-enum Out {
-    Standard(BufWriter<io::Stdout>),
-    File(BufWriter<File>),
 }
 
 impl ExportArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let address = store.address()?;
-        let store = open_store::open_existing(&address).await?;
+        let store = store.open_existing().await?;
         let to = self.to.as_deref().map_or("standard output".into(), |path| path.display().to_string());
         let Some(mut sink) = self.begin(&address, &*store).await? else {
             eprintln!("{to} is complete: there is nothing to go on with.");
@@ -67,7 +60,11 @@ impl ExportArgs {
             bar.walked(walk.after(), sink.records);
         }
         sink.line(&serde_json::to_vec(&End::new(sink.records))?)?;
-        sink.finish(&to)?;
+        sink.out.flush()?;
+        if self.to.is_some() {
+            // Only what is on the disk is exported.
+            sink.out.get_ref().sync_all().with_context(|| format!("cannot sync {to}"))?;
+        }
         drop(bar);
         report(&address, &to, (sink.records, before), running);
         Ok(())
@@ -76,11 +73,11 @@ impl ExportArgs {
     /// Where lines go; `None` if they are all there.
     async fn begin(&self, from: &Address, store: &dyn Store) -> Result<Option<Sink>> {
         let out = match &self.to {
-            None => Out::Standard(BufWriter::new(io::stdout())),
+            None => File::from(io::stdout().as_fd().try_clone_to_owned()?),
             Some(path) if self.resume => return resume(path),
-            Some(path) => Out::File(BufWriter::new(create(path)?)),
+            Some(path) => create(path)?,
         };
-        let mut sink = Sink { out, after: self.after.clone(), records: 0 };
+        let mut sink = Sink { out: BufWriter::new(out), after: self.after.clone(), records: 0 };
         let now = moment::rfc3339(walk::now(store).await?);
         let header = Header::new(from.to_string(), now, self.after.as_ref().map(ToString::to_string));
         sink.line(&serde_json::to_vec(&header)?)?;
@@ -106,31 +103,6 @@ impl Sink {
         self.out.write_all(line)?;
         self.out.write_all(b"\n")?;
         Ok(())
-    }
-
-    /// Only what is on the disk is exported.
-    fn finish(&mut self, to: &str) -> Result<()> {
-        self.out.flush()?;
-        if let Out::File(file) = &self.out {
-            file.get_ref().sync_all().with_context(|| format!("cannot sync {to}"))?;
-        }
-        Ok(())
-    }
-}
-
-impl Write for Out {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Standard(out) => out.write(bytes),
-            Self::File(out) => out.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Standard(out) => out.flush(),
-            Self::File(out) => out.flush(),
-        }
     }
 }
 
@@ -187,7 +159,7 @@ fn resume(path: &Path) -> Result<Option<Sink>> {
     let mut file = reader.into_inner();
     file.set_len(whole)?;
     file.seek(SeekFrom::Start(whole))?;
-    Ok(Some(Sink { out: Out::File(BufWriter::new(file)), after, records }))
+    Ok(Some(Sink { out: BufWriter::new(file), after, records }))
 }
 
 fn last_id(line: &[u8], path: &Path) -> Result<IdPrefix> {

@@ -14,12 +14,8 @@ use semel_ops::store_url::Address;
 use serde_json::{Value, json};
 
 use super::reading::{Completeness, Reading};
-use crate::open_store;
 use crate::store_arg::StoreArg;
-use crate::terminal::bar::Bar;
-use crate::terminal::number::grouped;
-use crate::terminal::out;
-use crate::terminal::table::{Cell, Column, Table};
+use crate::terminal::{Bar, Cell, Column, Table, grouped, out};
 
 /// How many records are written at once.
 const BATCH_RECORDS: usize = 256;
@@ -62,7 +58,7 @@ impl ImportArgs {
     /// A file is read twice: first to see that every line is whole, so that a damaged one refuses the import before anything is
     /// written. Standard input cannot be: it is written up to the damaged line, and that is said.
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
-        let store = store.address()?;
+        let address = store.address()?;
         let report = match self.from.as_ref().filter(|path| path.as_os_str() != "-") {
             Some(path) => {
                 let open = || {
@@ -71,16 +67,16 @@ impl ImportArgs {
                 };
                 let bytes = open()?.metadata()?.len();
                 self.look_through(BufReader::new(open()?), bytes).context("nothing was imported")?;
-                self.write_all(&store, BufReader::new(open()?), bytes).await?
+                self.write_all(store, BufReader::new(open()?), bytes).await?
             }
-            None => self.write_all(&store, io::stdin().lock(), 0).await?,
+            None => self.write_all(store, io::stdin().lock(), 0).await?,
         };
         if self.json {
             out::json(&report.json())?;
         } else {
             out::print(&(report.lines(self.running).join("\n") + "\n"))?;
         }
-        if let Some(warning) = report.warning(&store) {
+        if let Some(warning) = report.warning(&address) {
             eprintln!("warning: {warning}");
         }
         Ok(())
@@ -99,9 +95,9 @@ impl ImportArgs {
         Ok(())
     }
 
-    async fn write_all(&self, store: &Address, input: impl BufRead, bytes: u64) -> Result<Report> {
+    async fn write_all(&self, store: &StoreArg, input: impl BufRead, bytes: u64) -> Result<Report> {
         let mut reading = Reading::begin(input, self.completeness())?;
-        let store = open_store::open(store).await?;
+        let store = store.open().await?;
         let mut batch = Batch { now: walk::now(&*store).await?, swaps: Vec::new(), bytes: 0 };
         let mut report = Report::default();
         let bar = Bar::of_bytes("importing", bytes);

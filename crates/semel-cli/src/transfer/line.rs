@@ -104,7 +104,8 @@ struct Line {
     state: StateLine,
     attempt: u32,
     pardoned: u32,
-    lapse: LapseLine,
+    #[serde(with = "LapseLine")]
+    lapse: Lapse,
     retention_us: u64,
     first_seen_at_us: u64,
     changed_at_us: u64,
@@ -117,8 +118,8 @@ struct Line {
     crc: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Lapse", rename_all = "lowercase")]
 enum LapseLine {
     Rerun,
     Hold,
@@ -175,10 +176,7 @@ impl Line {
             state: StateLine::of(&record.state),
             attempt: record.attempt,
             pardoned: record.pardoned,
-            lapse: match record.lapse {
-                Lapse::Rerun => LapseLine::Rerun,
-                Lapse::Hold => LapseLine::Hold,
-            },
+            lapse: record.lapse,
             retention_us: micros(record.retention),
             first_seen_at_us: record.first_seen_at.as_micros(),
             changed_at_us: record.changed_at.as_micros(),
@@ -210,10 +208,7 @@ impl Line {
             state: self.state.state()?,
             attempt: self.attempt,
             pardoned: self.pardoned,
-            lapse: match self.lapse {
-                LapseLine::Rerun => Lapse::Rerun,
-                LapseLine::Hold => Lapse::Hold,
-            },
+            lapse: self.lapse,
             retention: Duration::from_micros(self.retention_us),
             first_seen_at: moment(self.first_seen_at_us)?,
             changed_at: Timestamp::from_micros(self.changed_at_us),
