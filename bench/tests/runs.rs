@@ -86,7 +86,7 @@ fn a_part_alone_is_printed_and_takes_the_place_of_nothing() {
 
 /// Every contestant has a line of cycles and one of replays for each number of callers, and one of what was counted.
 fn names_everyone(server: &str, contestants: &[&str], bars: usize) {
-    let run = Run::of(server, &[server, "--keys", "1000", "--rounds", "1", "--window-ms", "200"]);
+    let run = Run::of(server, &[server, "--keys", "1000", "--rounds", "1", "--window-ms", "300"]);
     for contestant in contestants {
         assert_eq!(run.lines(contestant), 7, "{contestant}: {}", run.printed);
     }
