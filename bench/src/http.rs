@@ -25,7 +25,7 @@ use requests::{CALLERS, Keys, REPLAYED_KEYS, runs, window};
 
 const LAYERS: &str = "layers";
 const PROXIES: &str = "proxies";
-const NGINX_CONF: &str = include_str!("nginx.conf");
+const NGINX_CONF: &str = include_str!("http/nginx.conf");
 const BARE: &str = "bare handler";
 const SEMEL_MEMORY: &str = "semel, memory store";
 const SEMEL_FILE: &str = "semel, file store";
@@ -96,7 +96,7 @@ fn base(part: HttpPart) -> Case {
 
 pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
-    let mut page = Page::new("http", include_str!("../pages/http.md"), args)?;
+    let mut page = Page::new("http", include_str!("pages/http.md"), args)?;
     page.fact("filesystem", filesystem(folder.path(), "name a folder on a disk with --folder")?);
     let redis = Redis::start(AppendFsync::EverySecond)?;
     page.fact("nginx", nginx_version()?);

@@ -119,7 +119,7 @@ pub(crate) fn run(args: &FileArgs) -> Result<()> {
     let folder = TempFolder::under(args.folder.as_deref())?;
     let filesystem = filesystem(folder.path(), "name a folder on a disk with --folder")?;
     eprintln!("stores are made in {}, {filesystem}", folder.path().display());
-    let mut page = Page::new("file", include_str!("../pages/file.md"), args)?;
+    let mut page = Page::new("file", include_str!("pages/file.md"), args)?;
     page.fact("filesystem", filesystem);
     if args.has(Part::Throughput) {
         measure_throughput(args, &folder, &mut page)?;
