@@ -234,7 +234,6 @@ pub(crate) struct FileTaskArgs {
     pub(crate) window_ms: u64,
 }
 
-/// Reads the command line of this process.
 pub(crate) fn parse() -> Command {
     CommandLine::parse().command
 }

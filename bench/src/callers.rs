@@ -155,7 +155,7 @@ struct Shared<C> {
     contestant: C,
     /// Keys below this are done.
     keys: u64,
-    /// The next key that nobody has claimed.
+    /// The next key that was never claimed.
     next: AtomicU64,
     /// How many replays were asked for in windows of replays.
     replays: AtomicU64,

@@ -33,7 +33,6 @@ const COMMANDS_PER_MS: u64 = 60;
 /// Out of how many keys: nearly the most that redis-benchmark can count to.
 const REDIS_KEYS: &str = "2000000000";
 
-/// Who is measured, doing what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contestant {
     Echo,

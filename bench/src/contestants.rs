@@ -14,7 +14,7 @@ pub(crate) use engine::{Engine, StoreAlone};
 pub(crate) use maps::{LeanMap, PlainMap};
 
 pub(crate) enum Claimed<R> {
-    /// Nobody has claimed the key: run, and complete with this.
+    /// The key is new: run, and complete with this.
     Run(R),
     /// The key is done, and its outcome, of so many bytes, was handed back.
     Replay(usize),
@@ -28,7 +28,7 @@ pub(crate) trait Contestant: Send + Sync + 'static {
     /// Ends a run with the outcome that all of them have.
     fn complete(&self, run: Self::Run) -> impl Future<Output = Result<()>> + Send;
 
-    /// Claims a key that nobody has claimed, and completes it.
+    /// Claims a new key, and completes it.
     fn cycle(&self, number: u64) -> impl Future<Output = Result<()>> + Send {
         async move {
             let Claimed::Run(run) = self.claim(number).await? else {
@@ -68,9 +68,9 @@ pub(crate) fn refuses_a_second_claim(
 ) {
     runtime.block_on(async {
         let Claimed::Run(run) = contestant.claim(9_007).await.unwrap() else {
-            panic!("{name}: nobody claimed it")
+            panic!("{name}: the first claim was not granted")
         };
-        // Whoever comes while it runs is refused, which is an error to a contestant.
+        // A claim while it runs is refused, which is an error to a contestant.
         assert!(contestant.claim(9_007).await.is_err(), "{name}");
         contestant.complete(run).await.unwrap();
         for _ in 0..2 {

@@ -39,7 +39,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The row of a key that somebody runs.
+    /// The row of a key that is running.
     pub(crate) fn running(number: u64, now_micros: u64) -> Result<Self> {
         let span = LEASE_DEFAULT.saturating_add(RETENTION_DEFAULT);
         Self::new(number, now_micros, now_micros + micros(span), RUNNING, OWNER)

@@ -29,7 +29,7 @@ impl Name {
     }
 }
 
-/// The digest of the request for one key; nobody has to compute it in a window.
+/// The digest of the request for one key; it is not computed in a window.
 pub(crate) fn digest(number: u64) -> [u8; 32] {
     let mut digest = [0x5e; 32];
     digest[..8].copy_from_slice(&number.to_le_bytes());
@@ -78,7 +78,7 @@ impl Response {
     }
 
     /// All of it as bytes, each part behind its length: the outcome of those who keep bytes. Made once, as the
-    /// response itself is, so that nobody is measured by how a response is made.
+    /// response itself is, so that making a response is not measured.
     pub(crate) fn encoded(&self) -> Vec<u8> {
         let mut bytes = self.status.to_le_bytes().to_vec();
         let texts = self.headers.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);

@@ -86,7 +86,6 @@ impl Drop for Server {
     }
 }
 
-/// Serves on this port, until the process is stopped.
 pub(crate) fn serve(port: u16, router: impl FnOnce() -> Result<Router>) -> Result<()> {
     runtime(thread::available_parallelism().map_or(2, usize::from))?.block_on(async {
         // An engine has tasks of its own, so it is made in the runtime, and before the port answers.
@@ -96,7 +95,6 @@ pub(crate) fn serve(port: u16, router: impl FnOnce() -> Result<Router>) -> Resul
     })
 }
 
-/// The program `semel` of the main workspace.
 pub(crate) struct SemelProgram(PathBuf);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +116,7 @@ impl SemelProgram {
     /// Names the folder that the program is in, which cargo calls after the profile.
     pub(crate) fn describe(&self, page: &mut Page) {
         let folder = self.0.parent().and_then(Path::file_name).unwrap_or_default();
-        page.fact("profile of the semel program", folder.to_string_lossy());
+        page.fact("folder of the semel program", folder.to_string_lossy());
     }
 
     /// Starts a subcommand that listens, with a store in this folder.

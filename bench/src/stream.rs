@@ -443,7 +443,7 @@ mod tests {
             assert!(matches!(commit, Commit::Committed(_)), "{commit:?}");
             reader.ensure_kept(1_000).await.unwrap();
             reader.window(plan(10, Kind::New)).await.unwrap_err();
-            assert!(reader.ensure_kept(1_000).await.is_err(), "whoever was fenced committed nothing");
+            assert!(reader.ensure_kept(1_000).await.is_err(), "a fenced reader commits nothing");
         });
     }
 

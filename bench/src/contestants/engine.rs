@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use semel::clock::Timestamp;
-use semel::machine::claim::{Ask, Claimed as Told, Probe, Reentry, claim};
+use semel::machine::claim::{Ask, Claimed as ClaimAnswer, Probe, Reentry, claim};
 use semel::machine::settle::complete;
 use semel::machine::{Ruling, Write};
 use semel::record::{PermitId, Record, Version};
@@ -164,7 +164,7 @@ impl<S: Store> Contestant for StoreAlone<S> {
             (SwapReply::Stale(Some(record)), now) => (record, now),
             (SwapReply::Stale(None) | SwapReply::Full, _) => bail!("nothing has to be full or swept here"),
         };
-        let Ruling { answer: Told::Replay, .. } = claim(Some(&record), &ask, now) else {
+        let Ruling { answer: ClaimAnswer::Replay, .. } = claim(Some(&record), &ask, now) else {
             bail!("key {number} was not replayed");
         };
         Ok(Claimed::Replay(record.outcome().context("a done record has an outcome")?.bytes().len()))

@@ -64,7 +64,7 @@ fn write(mut database: impl Database, waiting: &Receiver<Waiting>, calls_max: us
     while let Ok(first) = waiting.recv() {
         let together = std::iter::once(first).chain(waiting.try_iter()).take(calls_max);
         let (calls, answers): (Vec<_>, Vec<_>) = together.map(|one| (one.call, one.answer)).unzip();
-        // Whoever no longer listens does not want to know.
+        // A caller that no longer waits needs no answer.
         match database.commit(&calls) {
             Ok(replies) => {
                 for (answer, reply) in answers.into_iter().zip(replies) {

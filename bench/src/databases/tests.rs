@@ -82,7 +82,7 @@ fn a_group_commit_grants_each_key_to_one_of_many_callers() {
             let mut callers = tokio::task::JoinSet::new();
             for _ in 0..8 {
                 let grouped = std::sync::Arc::clone(&grouped);
-                // Whoever comes while another one runs is refused, which is an error here.
+                // A claim while another caller runs the key is refused, which is an error here.
                 callers.spawn(async move { matches!(grouped.claim(7).await, Ok(Claimed::Run(_))) });
             }
             callers.join_all().await.into_iter().filter(|granted| *granted).count()

@@ -99,7 +99,7 @@ impl Client for Charger {
         while self.shared.keys == Keys::Done && self.shared.next.get() < first + REPLAYED_KEYS {
             let number = self.next();
             let (run, is_replay) = self.ask(connection, number).await?;
-            ensure!(!is_replay, "key {number} was replayed, and nobody had it");
+            ensure!(!is_replay, "key {number} was replayed before it ran");
             self.shared.done.borrow_mut()[usize::try_from(number - first)?] = Some(run);
         }
         Ok(())
@@ -115,7 +115,7 @@ impl Client for Charger {
             ensure!(is_right, "key {number} is not that of its first run: {run:?}");
         } else {
             let (_, is_replay) = self.ask(connection, turn).await?;
-            ensure!(!is_replay, "request {turn} was replayed, and nobody had it");
+            ensure!(!is_replay, "request {turn} was replayed before it ran");
         }
         Ok(1)
     }

@@ -9,7 +9,7 @@ const LEFT: f64 = 280.0;
 const RIGHT: f64 = 190.0;
 const BAR: f64 = 20.0;
 const GAP: f64 = 12.0;
-const HEAD: f64 = 92.0;
+const HEAD: f64 = 108.0;
 const PANEL_HEAD: f64 = 34.0;
 const PANEL_FOOT: f64 = 62.0;
 const INK: &str = "#1f2933";
@@ -68,8 +68,8 @@ impl Panel {
     }
 }
 
-/// The panels below each other, under a title and two lines of notes. Bars with these names are blue.
-pub(super) fn draw(title: &str, notes: &[String; 2], own: &[&str], panels: &[Panel]) -> String {
+/// The panels below each other, under a title and at most three lines of notes. Bars with these names are blue.
+pub(super) fn draw(title: &str, notes: &[String], own: &[&str], panels: &[Panel]) -> String {
     let height = HEAD + panels.iter().map(Panel::height).sum::<f64>();
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -77,7 +77,7 @@ pub(super) fn draw(title: &str, notes: &[String; 2], own: &[&str], panels: &[Pan
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     );
     text(&mut svg, (24.0, 34.0), "font-size=\"19\" font-weight=\"600\"", title);
-    for (note, y) in notes.iter().zip([54.0, 70.0]) {
+    for (note, y) in notes.iter().zip([54.0, 70.0, 86.0]) {
         text(&mut svg, (24.0, y), &format!("font-size=\"11\" fill=\"{FAINT}\""), note);
     }
     let (mut top, colours) = (HEAD, colours(own, panels));

@@ -38,7 +38,9 @@ impl Page {
     ) -> Result<Self> {
         let mut settings: Map<_, _> = serde_json::from_value(serde_json::to_value(settings)?)?;
         // Paths of a machine say nothing about its numbers.
-        settings.retain(|name, _| !["results", "folder", "semel"].contains(&name.as_str()));
+        settings.retain(|name, value| {
+            !value.is_null() && !["results", "folder", "semel"].contains(&name.as_str())
+        });
         let (template, facts) = (template.into(), machine_and_build());
         let (values, rows, bars, panels, own, is_part) = Default::default();
         Ok(Self { name, template, values, facts, settings, rows, bars, panels, own, is_part })
@@ -97,10 +99,10 @@ impl Page {
         let verdict = |bar: &Bar| if bar.reached { "reached" } else { "NOT reached" }.to_owned();
         let cells = |bar: &Bar| vec![bar.name.clone(), bar.wanted.clone(), bar.found.clone(), verdict(bar)];
         let bars: Vec<Vec<String>> = self.bars.iter().map(cells).collect();
-        let [facts, settings] = self.notes();
         format!(
-            "{title}\n\n{facts}.\n{settings}.\n\nA number is the median of the rounds, with their minimum and maximum in parentheses; rounds are \
+            "{title}\n\n{}.\n\nA number is the median of the rounds, with their minimum and maximum in parentheses; rounds are \
              interleaved. A ratio is\nthe median of the ratios of the same round.\n{words}\n{}## Bars\n\n{}",
+            self.notes().join(".\n"),
             sections.concat(),
             table(&["", "wanted", "found", ""], &bars)
         )
@@ -116,14 +118,14 @@ impl Page {
         Some(text + rest)
     }
 
-    /// Facts and settings, each as one line.
-    fn notes(&self) -> [String; 2] {
-        let line = |pairs: Vec<String>| pairs.join("; ");
+    /// Facts about the machine, other facts, and settings, each as one line.
+    fn notes(&self) -> Vec<String> {
+        let facts = self.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>();
         let number = |value: &Value| value.as_u64().map_or_else(|| value.to_string(), grouped);
-        [
-            line(self.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect()),
-            line(self.settings.iter().map(|(name, value)| format!("{name}: {}", number(value))).collect()),
-        ]
+        let settings = self.settings.iter().map(|(name, value)| format!("{name}: {}", number(value)));
+        let (machine, others) = facts.split_at(facts.len().min(4));
+        let lines = [machine, others, &settings.collect::<Vec<_>>()].map(|pairs| pairs.join("; "));
+        lines.into_iter().filter(|line| !line.is_empty()).collect()
     }
 
     fn json(&self) -> Result<String> {
@@ -143,7 +145,7 @@ pub(super) fn machine_and_build() -> Vec<(&'static str, String)> {
         ("cores", std::thread::available_parallelism().map_or(0, usize::from).to_string()),
         ("CPU", model.map_or("unknown", |(_, model)| model.trim()).to_owned()),
         ("system", format!("{} {}", std::env::consts::OS, release.trim()).trim().to_owned()),
-        ("profile", env!("CARGO_PROFILE_NAME").to_owned()),
+        ("profile", env!("BENCH_PROFILE").to_owned()),
     ]
 }
 
@@ -302,7 +304,7 @@ mod tests {
         let text = page.markdown();
         for part in [
             "# The title\n\ncores: ",
-            "; filesystem: ext4.\nkeys: 1,000; only: [].\n",
+            ".\nfilesystem: ext4.\nkeys: 1,000; only: [].\n",
             "\n\nWords.\n\n## Cycles\n\n|      | callers |",
             "| own  |   1,024 |    2,000 | (1,000 to 3,000) |        |  2.00× |\n",
             "| own | at least 3.0× peer | 2.00× | NOT reached |\n",
@@ -311,7 +313,7 @@ mod tests {
         }
         assert!(!text.contains("Replays"), "what was not measured is left out: {text}");
         let json: Value = serde_json::from_str(&page.json().unwrap()).unwrap();
-        assert_eq!(json["facts"]["profile"], env!("CARGO_PROFILE_NAME"));
+        assert_eq!(json["facts"]["profile"], env!("BENCH_PROFILE"));
         assert_eq!(json["rows"][0]["contestant"], "own");
         assert_eq!(json["rows"][0]["rounds"][2]["per_second"], 2_000.0);
         assert_eq!((&json["bars"][0]["reached"], &json["settings"]["keys"]), (&false.into(), &1_000.into()));

@@ -98,7 +98,7 @@ async fn load(client: &Client, statement: &str, keys: u64, key: fn(u64) -> Strin
     Ok(())
 }
 
-/// No index but that of the key: whoever wants to remove old rows pays more.
+/// No index but that of the key: removing old rows would need another.
 const TABLE: &str = "CREATE TABLE per_call (
     key text PRIMARY KEY, token bigint NOT NULL, fingerprint bytea NOT NULL, state text NOT NULL, outcome bytea,
     created_at timestamptz NOT NULL, expires_at timestamptz NOT NULL)";
