@@ -220,6 +220,10 @@ impl fmt::Debug for SourceAddress {
     }
 }
 
+#[cfg_attr(
+    not(any(feature = "nats", feature = "rabbitmq", feature = "redis-streams")),
+    expect(clippy::unused_async, reason = "only brokers are waited for")
+)]
 #[cfg_attr(not(feature = "rabbitmq"), expect(unused_variables, reason = "only RabbitMQ hands over ahead"))]
 async fn opened(kind: &SourceKind, parallel: usize) -> Result<Box<dyn Source>> {
     Ok(match kind {
@@ -359,10 +363,10 @@ mod tests {
 
     /// One address for each broker, with the feature that brings it.
     const BROKERS: [(&str, &str, bool); 4] = [
-        ("nats://127.0.0.1:1/S?durable=d", "nats", cfg!(feature = "nats").into()),
-        ("amqp://127.0.0.1:1/v?queue=q", "rabbitmq", cfg!(feature = "rabbitmq").into()),
-        ("redis://127.0.0.1:1?stream=s&group=g", "redis-streams", cfg!(feature = "redis-streams").into()),
-        ("kafka://127.0.0.1:1/t?group=g", "kafka", cfg!(feature = "kafka").into()),
+        ("nats://127.0.0.1:1/S?durable=d", "nats", cfg!(feature = "nats")),
+        ("amqp://127.0.0.1:1/v?queue=q", "rabbitmq", cfg!(feature = "rabbitmq")),
+        ("redis://127.0.0.1:1?stream=s&group=g", "redis-streams", cfg!(feature = "redis-streams")),
+        ("kafka://127.0.0.1:1/t?group=g", "kafka", cfg!(feature = "kafka")),
     ];
 
     #[tokio::test]
