@@ -310,9 +310,7 @@ fn recorded(answers: Vec<RecordedOnce>) -> Result<()> {
             "nothing was changed: {} is processing it. Wait for that one, or stop it and `semel receipts release` the event",
             text::shown(busy.owner())
         ),
-        Some(RecordedOnce::Held(_) | RecordedOnce::Mismatch(_)) | None => {
-            bail!(CHANGED)
-        }
+        Some(RecordedOnce::Held(_) | RecordedOnce::Mismatch(_)) | None => bail!(CHANGED),
     }
 }
 
@@ -325,8 +323,6 @@ fn standing(found: &Found) -> String {
 
 #[cfg(test)]
 mod tests {
-    use semel::Outcome;
-
     use super::*;
 
     fn event(name: &str, micros: u64) -> EventRecord {

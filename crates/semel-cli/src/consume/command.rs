@@ -6,16 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::builder::TypedValueParser;
-use semel::{Lapse, Permit, Semel};
+use semel::{Lapse, Semel};
 use semel_ops::format::scope;
 use semel_stream::source::Source;
-use semel_stream::{
-    Checkpoint, Consumer, Event, EventKey, Handled, OnMissingKey, Order, Pipeline, Report, Stopper,
-};
+use semel_stream::{Checkpoint, Consumer, EventKey, OnMissingKey, Order, Pipeline, Report, Stopper};
 
-use super::dead_letters::{LettersExec, LettersFile};
-use super::environment::Environment;
-use super::exec::{Exec, How, verdict};
+use super::dead_letters::LettersFile;
+use super::exec::Exec;
 use super::progress;
 use super::reporter::{Reporter, Screen};
 use super::source::SourceAddress;
@@ -175,10 +172,10 @@ impl ConsumeArgs {
         let sweeper = semel.sweeper().start();
         let (name, survives) = (&self.pipeline, store.survives());
         screen.line(&format!("{name} reads {source}; receipts in {address} survive {survives}"));
-        let runner = Arc::new(Runner { exec: self.exec(&self.exec), pipeline, screen: screen.clone() });
+        let exec = Arc::new(self.exec(&self.exec, &screen));
         let running = consumer.run(move |event, permit| {
-            let runner = Arc::clone(&runner);
-            async move { runner.handle(&event, &permit).await }
+            let exec = Arc::clone(&exec);
+            async move { exec.handle(&event, &permit).await }
         });
         let ended = tokio::select! {
             ended = running => Some(ended),
@@ -226,40 +223,15 @@ impl ConsumeArgs {
             .watch(Arc::new(Reporter::new(pipeline, screen)));
         Ok(match (&self.dead_letters, &self.dead_letter_exec) {
             (Some(path), _) => consumer.dead_letters(LettersFile::open(path, &self.pipeline)?),
-            (None, Some(command)) => consumer.dead_letters(LettersExec {
-                exec: self.exec(command),
-                pipeline: self.pipeline.as_str().into(),
-                screen: screen.clone(),
-            }),
+            (None, Some(command)) => consumer.dead_letters(self.exec(command, screen)),
             // Only their receipts say what became of them.
             (None, None) => consumer,
         })
     }
 
-    fn exec(&self, command: &str) -> Exec {
-        Exec { command: command.to_owned(), timeout: self.timeout }
-    }
-}
-
-/// Runs the command for an event.
-struct Runner {
-    exec: Exec,
-    pipeline: Pipeline,
-    screen: Screen,
-}
-
-impl Runner {
-    async fn handle(&self, event: &Event, permit: &Permit) -> Handled {
-        let environment = Environment::of(self.pipeline.name(), event).under(permit);
-        let ended = self.exec.run(&environment, event.payload.clone(), permit.lost(), &self.screen).await;
-        if matches!(ended.how, How::Lost) {
-            self.screen.line(&format!(
-                "{} lost its lease in attempt {}: its command was killed, and another may run by now",
-                permit.key().id().short(),
-                permit.attempt()
-            ));
-        }
-        verdict(ended)
+    fn exec(&self, command: &str, screen: &Screen) -> Exec {
+        let (timeout, pipeline) = (self.timeout, self.pipeline.as_str().into());
+        Exec { command: command.to_owned(), timeout, pipeline, screen: screen.clone() }
     }
 }
 

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 
 use super::environment::Environment;
 use super::exec::{Exec, verdict};
-use super::reporter::Screen;
 use crate::terminal::moment::rfc3339;
 
 /// A file of dead letters.
@@ -102,13 +101,7 @@ fn line(pipeline: &str, letter: &DeadLetter) -> Value {
 }
 
 /// A command for every dead letter.
-pub(super) struct LettersExec {
-    pub(super) exec: Exec,
-    pub(super) pipeline: Box<str>,
-    pub(super) screen: Screen,
-}
-
-impl DeadLetters for LettersExec {
+impl DeadLetters for Exec {
     fn put_aside(&self, letter: DeadLetter) -> Pending<'_, ()> {
         Box::pin(async move {
             let mut environment = Environment::of(&self.pipeline, &letter.event);
@@ -116,7 +109,7 @@ impl DeadLetters for LettersExec {
             environment.put("SEMEL_ATTEMPTS", &letter.attempts.to_string());
             environment.put("SEMEL_ERROR", &letter.error);
             let input = letter.event.payload.clone();
-            let ended = self.exec.run(&environment, input, std::future::pending(), &self.screen).await;
+            let ended = self.run(&environment, input, std::future::pending()).await;
             verdict(ended).map(drop).map_err(|failure| {
                 let message = format!("--dead-letter-exec: {failure}; mend it, and it is run again");
                 Error::new(ErrorKind::Unavailable, message)

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
-use semel::Outcome;
-use semel_stream::{Failure, Handled};
+use semel::{Outcome, Permit};
+use semel_stream::{Event, Failure, Handled};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
@@ -49,6 +49,10 @@ pub(super) struct Exec {
     pub(super) command: String,
     /// After which it is killed; `None` to let it take its time.
     pub(super) timeout: Option<Duration>,
+    /// The name of the pipeline whose events it is run for.
+    pub(super) pipeline: Box<str>,
+    /// Where its complaints are shown.
+    pub(super) screen: Screen,
 }
 
 /// How a run ended.
@@ -79,13 +83,26 @@ pub(super) enum How {
 }
 
 impl Exec {
+    /// Runs it for an event.
+    pub(super) async fn handle(&self, event: &Event, permit: &Permit) -> Handled {
+        let environment = Environment::of(&self.pipeline, event).under(permit);
+        let ended = self.run(&environment, event.payload.clone(), permit.lost()).await;
+        if matches!(ended.how, How::Lost) {
+            self.screen.line(&format!(
+                "{} lost its lease in attempt {}: its command was killed, and another may run by now",
+                permit.key().id().short(),
+                permit.attempt()
+            ));
+        }
+        verdict(ended)
+    }
+
     /// Runs it, with its input and environment, until it ends, takes too long, or has lost its right to run.
     pub(super) async fn run(
         &self,
         environment: &Environment,
         input: Bytes,
         lost: impl Future<Output = ()>,
-        screen: &Screen,
     ) -> Ended {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&self.command).process_group(0).kill_on_drop(true);
@@ -101,8 +118,8 @@ impl Exec {
         let mut group = Group::of(&child);
         let feeding = child.stdin.take().map(|stdin| tokio::spawn(feed(stdin, input)));
         let output = Listening::to(child.stdout.take(), Keep::First(OUTPUT_BYTES_MAX), None);
-        let complaints =
-            Listening::to(child.stderr.take(), Keep::Last(COMPLAINT_BYTES_MAX), Some(screen.clone()));
+        let screen = Some(self.screen.clone());
+        let complaints = Listening::to(child.stderr.take(), Keep::Last(COMPLAINT_BYTES_MAX), screen);
         let how = tokio::select! {
             biased;
             status = child.wait() => {
@@ -305,15 +322,16 @@ impl Drop for Group {
 
 #[cfg(test)]
 mod tests {
-    use semel_stream::Event;
-
     use super::*;
 
+    fn exec(command: &str, timeout: Option<Duration>) -> Exec {
+        Exec { command: command.to_owned(), timeout, pipeline: "orders".into(), screen: Screen::new() }
+    }
+
     async fn ran(command: &str, timeout: Option<Duration>, input: &[u8]) -> Ended {
-        let exec = Exec { command: command.to_owned(), timeout };
+        let exec = exec(command, timeout);
         let environment = Environment::of("orders", &Event::new("s", "e-1", "x"));
-        let (input, screen) = (Bytes::copy_from_slice(input), Screen::new());
-        let run = exec.run(&environment, input, std::future::pending(), &screen);
+        let run = exec.run(&environment, Bytes::copy_from_slice(input), std::future::pending());
         tokio::time::timeout(Duration::from_secs(30), run).await.expect("a run ends")
     }
 
@@ -351,11 +369,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_has_lost_its_right_is_killed_at_once() {
-        let exec = Exec { command: "sleep 30".to_owned(), timeout: None };
+        let exec = exec("sleep 30", None);
         let environment = Environment::of("orders", &Event::new("s", "e-1", "x"));
         let lost = tokio::time::sleep(Duration::from_millis(100));
-        let screen = Screen::new();
-        let run = exec.run(&environment, Bytes::new(), lost, &screen);
+        let run = exec.run(&environment, Bytes::new(), lost);
         let ended = tokio::time::timeout(Duration::from_secs(10), run).await.expect("a run ends");
         assert!(matches!(ended.how, How::Lost), "{ended:?}");
     }

@@ -220,6 +220,10 @@ impl fmt::Debug for SourceAddress {
     }
 }
 
+#[cfg_attr(
+    not(any(feature = "nats", feature = "rabbitmq", feature = "redis-streams")),
+    expect(clippy::unused_async, reason = "only brokers are waited for")
+)]
 #[cfg_attr(not(feature = "rabbitmq"), expect(unused_variables, reason = "only RabbitMQ hands over ahead"))]
 async fn opened(kind: &SourceKind, parallel: usize) -> Result<Box<dyn Source>> {
     Ok(match kind {

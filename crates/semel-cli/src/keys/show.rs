@@ -34,6 +34,7 @@ impl ShowArgs {
 }
 
 /// How a record is shown.
+#[derive(Clone, Copy)]
 pub(crate) struct Shown {
     /// With the bytes of its outcome: they may be secret, and they may be many.
     pub(crate) outcome: bool,

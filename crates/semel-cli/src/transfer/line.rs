@@ -1,6 +1,7 @@
 //! The lines of an export: its first and its last, and one for each record, lossless, with a sum that tells whether it was
 //! changed.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -237,7 +238,11 @@ fn micros(span: Duration) -> u64 {
 }
 
 fn fingerprint_text(fingerprint: Fingerprint) -> String {
-    fingerprint.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    fingerprint.as_bytes().iter().fold(String::with_capacity(64), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn fingerprint(text: &str) -> Result<Fingerprint, String> {
