@@ -29,7 +29,7 @@ pub(crate) async fn run(plan: &ProxyPlan) -> Result<()> {
     }
     let audit = settings.audit.clone();
     let (store, upstream) = (settings.store.clone(), settings.upstream.clone());
-    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    let scheme = if settings.listener.tls.is_some() { "https" } else { "http" };
     let tokens = tokens(&settings)?;
     let proxy = Proxy::start_with_admin(settings, admin_side(tokens.clone(), audit)).await?;
     let listening = proxy.listening();
@@ -110,9 +110,10 @@ fn say_how_it_ended(drained: Drained) {
 
 /// Every connection is a file, and every one to the upstream is two: as many as requests in flight, and the idle ones.
 fn say_if_files_are_few(settings: &ProxySettings) {
-    let bounds = settings.bounds;
-    let connections = bounds.connections_max as u64;
-    let to_upstream = (bounds.in_flight_max as u64).saturating_add(bounds.upstream_idle_max as u64);
+    let limits = settings.listener.limits;
+    let connections = limits.connections_max as u64;
+    let idle = settings.upstream_limits.idle_max as u64;
+    let to_upstream = (limits.in_flight_max as u64).saturating_add(idle);
     let wanted = connections.saturating_add(to_upstream.saturating_mul(2)).saturating_add(OTHER_FILES);
     match raise_open_files(wanted) {
         Some(limit) if limit < wanted => eprintln!(

@@ -64,6 +64,7 @@ impl<'t> Table<'t> {
     }
 
     /// `[name]`.
+    #[must_use]
     pub fn table(&mut self, name: &'static str) -> Self {
         let Some(value) = self.value(name) else { return Self::new(None, self.span.clone(), self.errors) };
         let fields = value.get_ref().as_table();

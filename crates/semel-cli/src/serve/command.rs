@@ -22,9 +22,9 @@ pub(crate) async fn run(plan: &ServePlan) -> Result<()> {
     let telemetry = Telemetry::start("semel serve", otlp.as_ref())?;
     settings.join_trace = telemetry.join_trace();
     let mut signals = Signals::new().context("signals cannot be listened for")?;
-    say_if_files_are_few(settings.bounds.connections_max as u64);
+    say_if_files_are_few(settings.listener.limits.connections_max as u64);
     let store = settings.store.clone();
-    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    let scheme = if settings.listener.tls.is_some() { "https" } else { "http" };
     let tokens = settings.tokens.clone();
     let server = Server::start(settings).await?;
     let who = if tokens.is_empty() {

@@ -4,8 +4,8 @@ use http::HeaderName;
 use ipnet::IpNet;
 use semel_http::Principal;
 
-use super::http_value::header;
 use super::jwt::{self, Token};
+use super::values::header;
 use semel_config::Table;
 use semel_config::value::Words;
 use semel_config::value::word;

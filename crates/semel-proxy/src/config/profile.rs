@@ -4,10 +4,9 @@ use http::HeaderName;
 use semel::NAME_BYTES_MAX;
 use semel_http::{Code, Names, Profile};
 
-use super::http_value::{header, refusal};
-use super::keywords::{BARE, PROFILE};
-use super::overrides::{Named, Overrides};
 use super::rules;
+use super::source::{Named, Overrides};
+use super::values::{BARE, PROFILE, header, refusal};
 use semel_config::Table;
 use semel_config::value::{any_text, count, list, or_none, word};
 

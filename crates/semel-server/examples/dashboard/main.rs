@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut settings = ServerSettings::in_memory();
     let mut arguments = std::env::args().skip(1);
     if let Some(listen) = arguments.next() {
-        settings.listen = listen.parse()?;
+        settings.listener.listen = listen.parse()?;
     }
     let records = arguments.next().map_or(Ok(2_000), |count| count.parse())?;
     let server = Server::start(settings).await?;

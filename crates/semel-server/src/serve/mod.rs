@@ -32,5 +32,5 @@ pub(crate) use app::{Shown, shown};
 pub(crate) use dispatch::Dispatch;
 pub(crate) use health::Gauges;
 pub use server::{Drained, Server, Starting};
-pub use settings::{Bounds, ServerSettings, Timeouts};
+pub use settings::ServerSettings;
 pub use waits::{Waiting, Waits};

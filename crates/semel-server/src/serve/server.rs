@@ -53,41 +53,34 @@ impl Server {
     async fn started(settings: ServerSettings) -> Result<Self> {
         settings.check()?;
         // Before anything else: who listens is known at once, and counters find their recorder.
-        let listener = listen(settings.listen)?;
+        let listener = listen(settings.listener.listen)?;
         let scraped = admin::recorder();
         let opened = Arc::new(settings.store.open().await?);
         let semel = Semel::builder_shared(opened.store()).build()?;
         let wake_ups = opened.wake_ups(&semel);
         let served = Arc::new(AppState {
             audit: Audit::to(settings.audit.clone())?,
-            waits: Waits::new(settings.bounds.waiting_max),
+            waits: Waits::new(settings.waiting_max),
             ..AppState::new(semel.clone(), opened, settings.store.to_string(), settings.tokens.clone())
         });
         let (phase, watched) = watch::channel(Phase::Serving);
-        let in_flight = InFlight::new(settings.bounds.in_flight_max);
+        let in_flight = InFlight::new(settings.listener.limits.in_flight_max);
         let gauges = gauges(&in_flight);
         let dispatch = Dispatch {
             app: shown(Arc::clone(&served), gauges, Shown::Everything),
             served: Arc::clone(&served),
             in_flight: Arc::clone(&in_flight),
-            body_idle: settings.timeouts.body_idle,
-            body: settings.timeouts.body,
-            is_over_tls: settings.tls.is_some(),
+            timeouts: settings.listener.timeouts,
+            is_over_tls: settings.listener.tls.is_some(),
             join_trace: settings.join_trace,
         };
-        let acceptor = Acceptor::new(
-            listener,
-            settings.tls.as_ref(),
-            settings.limits(),
-            Arc::new(dispatch),
-            watched.clone(),
-        )?;
+        let acceptor = Acceptor::new(listener, &settings.listener, Arc::new(dispatch), watched.clone())?;
         let (listening, peers) = (acceptor.address()?, acceptor.peers());
         tokio::spawn(acceptor.run());
         if let Some(scraped) = scraped {
             tokio::spawn(scraped.sum_up(watched));
         }
-        let (sweeper, drain_timeout) = (semel.sweeper().start(), settings.timeouts.drain);
+        let (sweeper, drain_timeout) = (semel.sweeper().start(), settings.listener.timeouts.drain);
         Ok(Self { listening, served, in_flight, peers, phase, sweeper, drain_timeout, _wake_ups: wake_ups })
     }
 

@@ -11,8 +11,8 @@ use tokio::sync::Mutex;
 
 use super::Sent;
 use super::dial::Dial;
-use super::link::Exchanged;
-use super::patience::Patience;
+use super::outgoing::Patience;
+use super::send::Exchanged;
 
 /// How often an upstream that says nothing is asked whether it is there, while requests wait for it.
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -69,13 +69,7 @@ pub(super) async fn exchange(
     let over = std::future::poll_fn(|cx| patience.as_mut().poll_over(cx));
     tokio::select! {
         biased;
-        answer = answer => match answer {
-            Ok(response) => Exchanged::Answered(response),
-            Err(mut error) => match error.take_message() {
-                Some(request) => Exchanged::NeverLeft(Box::new(request)),
-                None => Exchanged::Lost(error.into_error()),
-            },
-        },
+        answer = answer => answer.into(),
         () = over => Exchanged::TooSlow,
     }
 }
