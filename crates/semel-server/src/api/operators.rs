@@ -6,12 +6,10 @@ use axum::extract::{Path, State};
 use semel::Resolution;
 use serde::{Deserialize, Serialize};
 
-use super::admit::admit;
-use super::body::{Answer, Json};
+use super::ask::{Answer, Json, admit, id};
 #[cfg(feature = "openapi")]
 use super::openapi::Refused;
 use super::problem::{Code, Problem};
-use super::query::id;
 use super::records::found;
 use super::wire::{Outcome, Text, bounded};
 use crate::access::{Authenticated, Need};

@@ -1,19 +1,13 @@
 //! Counts: what was decided here, and what is in the store.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use semel::Stats;
 use serde::Serialize;
 
-use super::admit::admit;
-use super::body::Answer;
+use super::ask::{Answer, Look, admit};
 #[cfg(feature = "openapi")]
 use super::openapi::Looked;
 use super::problem::Problem;
-use super::query::Query;
-use crate::access::{Authenticated, Need};
-use crate::state::AppState;
+use crate::access::Need;
 use semel_ops::lookup::Counted;
 use semel_ops::record_json::{Moment, millis};
 
@@ -95,11 +89,8 @@ impl From<&Counted> for CensusView {
 /// See counts of decisions and records
 #[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/stats", tag = "look", operation_id = "stats",
     responses((status = 200, description = "The counts.", body = StatsAnswer), Looked)))]
-pub(super) async fn stats(
-    State(served): State<Arc<AppState>>,
-    asker: Authenticated,
-    query: Query,
-) -> Result<Answer, Problem> {
+pub(super) async fn stats(look: Look) -> Result<Answer, Problem> {
+    let Look { served, asker, query } = look;
     admit(&asker, Need::List, 1)?;
     query.end()?;
     let scope = asker.0.scope();
