@@ -23,8 +23,7 @@ impl Serialize for Id {
 
 /// A moment on the store's clock, in UTC, to the microsecond.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime, example = "2026-11-16T02:14:26.123456Z"))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, format = DateTime, example = "2026-11-16T02:14:26.123456Z"))]
 pub struct Moment(pub Timestamp);
 
 impl Serialize for Moment {

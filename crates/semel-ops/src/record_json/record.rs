@@ -11,8 +11,7 @@ use crate::format;
 
 /// One record; its members only ever grow in number.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Record))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Record))]
 pub struct RecordView<'a> {
     /// What identifies it.
     pub id: Id,

@@ -37,8 +37,7 @@ pub(super) struct Receipts {
 }
 
 /// Which offsets are wanted.
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct OffsetsQuery {
     /// A part of the tenant's path; once for each, outermost first. The token's scope if there is none.
@@ -55,8 +54,7 @@ pub(super) struct OffsetsQuery {
 }
 
 /// Which receipts are wanted.
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct ReceiptsQuery {
     /// A part of the tenant's path; once for each, outermost first. The token's scope if there is none.

@@ -36,8 +36,7 @@ pub(super) struct RecordAnswer<'a> {
 }
 
 /// The key of a record.
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct RecordQuery {
     /// A part of the tenant's path; once for each, outermost first.
@@ -52,8 +51,7 @@ pub(super) struct RecordQuery {
 }
 
 /// How to show a record.
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct ShowQuery {
     /// How long to wait for a running record: answers as soon as it is settled or its lease has lapsed. `30s`, `500ms`; at most 60s.
@@ -169,8 +167,7 @@ pub(super) enum StateName {
 }
 
 /// Which records are wanted.
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct ListQuery {
     /// A part of the tenant's path; once for each, outermost first. Scopes below it are listed, too.

@@ -13,8 +13,7 @@ use semel_ops::record_json::{Moment, millis};
 
 /// What was decided, and what there is.
 #[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Stats))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Stats))]
 pub(super) struct StatsAnswer<'a> {
     /// By this process since it started; `null` for a token with a scope.
     decisions: Option<Decisions>,
@@ -38,8 +37,7 @@ pub(super) struct Decisions {
 
 /// Where records live.
 #[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Store))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Store))]
 struct StoreView<'a> {
     /// Its address, without secrets.
     #[cfg_attr(feature = "openapi", schema(example = "file:./semel-data"))]
@@ -50,8 +48,7 @@ struct StoreView<'a> {
 
 /// How many records are in which state, within the token's scope; found out in the background.
 #[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Census))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Census))]
 pub(super) struct CensusView {
     running: u64,
     done: u64,

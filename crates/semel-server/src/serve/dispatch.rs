@@ -14,7 +14,7 @@ use semel_listen::{ClientBody, ConnectionInfo, HttpService, InFlight, ServiceFut
 use tower_service::Service as _;
 use tracing::Instrument as _;
 
-use super::security;
+use super::guard::secure;
 use crate::api::problem::{Code, Problem};
 use crate::dashboard::OverTls;
 use crate::state::AppState;
@@ -104,7 +104,7 @@ impl Dispatch {
 /// A refusal that ends its connection: what comes after it on the same one is not trusted, or not taken.
 fn refused(problem: Problem, version: Version) -> Response {
     let mut response = problem.into_response();
-    security::tell(response.headers_mut());
+    secure(response.headers_mut());
     if version <= Version::HTTP_11 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

@@ -9,9 +9,8 @@ use semel::{Result, Semel, Sweeper};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::app::{Shown, shown};
+use super::app::{Gauges, Shown, shown};
 use super::dispatch::Dispatch;
-use super::health::Gauges;
 use super::settings::ServerSettings;
 use super::waits::Waits;
 use crate::access::{Audit, Tokens};
