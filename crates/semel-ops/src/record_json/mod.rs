@@ -12,4 +12,4 @@ mod record;
 
 pub use outcome::{Content, OutcomeView, StepView};
 pub use parts::{Id, Moment, millis, read_hex};
-pub use record::RecordView;
+pub use record::{RecordView, StateView};

@@ -253,7 +253,7 @@ fn kind(document: &Value, schema: &Value) -> String {
     }
     if schema.get("$ref").is_some() {
         let resolved = resolved(document, schema);
-        let is_named = resolved.get("properties").is_some() || resolved.get("$ref").is_some();
+        let is_named = ["properties", "allOf", "$ref"].iter().any(|member| resolved.get(member).is_some());
         return if is_named { name_of(schema).to_owned() } else { kind(document, resolved) };
     }
     for choice in ["oneOf", "anyOf"] {
