@@ -27,7 +27,7 @@ pub use admission::{Refused, admit};
 pub use body::{BodyError, ClientBody, Idle};
 pub use config::{Limits, ListenerConfig, Timeouts};
 pub use http_service::{ConnectionInfo, HttpService, ServiceBody, ServiceFuture};
-pub use phase::Phase;
+pub use phase::{Drained, Phase};
 pub use places::{InFlight, OneInFlight, Peers};
 pub use stream::{ClientStream, PlainOrTls};
 pub use tls::ServerTls;

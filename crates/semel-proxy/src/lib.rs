@@ -21,6 +21,7 @@ mod settings;
 mod tunnel;
 mod upstream;
 
-pub use proxy::{AdminSide, Drained, Proxy, Running, Starting};
+pub use proxy::{AdminSide, Proxy, Running, Starting};
+pub use semel_listen::Drained;
 pub use settings::{AccessLog, ProxySettings, UpstreamLimits, UpstreamVersion};
 pub use upstream::UpstreamBody;

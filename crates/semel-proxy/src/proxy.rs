@@ -17,7 +17,7 @@ use super::forward::{Forward, Shared};
 use super::front::{Front, Observed};
 use super::settings::{ProxySettings, UpstreamLimits};
 use super::upstream::Upstream;
-use semel_listen::{Acceptor, InFlight, Peers, Phase, listen};
+use semel_listen::{Acceptor, Drained, InFlight, Peers, Phase, listen};
 use semel_ops::store_url::{Address, Opened, WakeUps};
 
 /// How often connections to the upstream are looked through.
@@ -39,15 +39,6 @@ pub struct Proxy {
 
 /// A proxy that is being started: boxed, so that it is compiled once, here.
 pub type Starting = Pin<Box<dyn Future<Output = Result<Proxy>> + Send>>;
-
-/// How a proxy ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drained {
-    /// Requests and runs that were in flight, and came to their end.
-    pub finished: usize,
-    /// Those that were still in flight when the time was up. Of what ran with a key, the lapse policy decides.
-    pub cut_off: usize,
-}
 
 /// The admin side of a proxy, injected so that the proxy is built without the dashboard: serves on the admin listener until the proxy has stopped, and returns its address: with health, metrics and the dashboard in
 /// `semel_server::admin`.

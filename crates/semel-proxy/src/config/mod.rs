@@ -10,15 +10,13 @@
 //! ```
 //!
 //! - [`source`](Config): a file's text, and the command line, which goes [before it](Overrides).
-//! - `root`, `profile`, `rules`, `callers`, `jwt`: what each part of a file means. `values`: how values and words are read.
+//! - `root`, `profile`, `callers`: what each part of a file means. `values`: how values and words are read.
 //! - `render`: what it all means, as a file that means the same.
 
 mod callers;
-mod jwt;
 mod profile;
 mod render;
 mod root;
-mod rules;
 mod source;
 mod values;
 

@@ -7,9 +7,8 @@ use semel_listen::ServerTls;
 use semel_ops::store_setting::StoreFrom;
 
 use super::callers::{Callers, OTHERWISE, SOURCE, Source};
-use super::profile::OFF;
+use super::profile::{ALL, OFF, UNBOUNDED};
 use super::root::Meaning;
-use super::rules::{ALL, UNBOUNDED};
 use super::values::{ACCESS_LOG, BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, REACH, UPSTREAM_VERSION};
 use crate::settings::ProxySettings;
 
@@ -75,7 +74,7 @@ fn principal(callers: &Callers) -> Lines {
         lines.push(("header", quoted(header)));
     }
     if let Some(token) = &callers.token {
-        lines.extend(token.written(&|text| quoted(text)));
+        lines.extend(token.lines());
     }
     if !matches!(callers.source, Source::Peer | Source::Shared) {
         lines.push(("or", quoted(word_for(OTHERWISE, &callers.otherwise))));

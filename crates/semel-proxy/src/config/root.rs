@@ -11,9 +11,9 @@ use semel_listen::{Limits, ListenerConfig, ServerTls, Timeouts};
 use semel_ops::store_setting::{StoreFrom, StoreSetting};
 
 use super::callers::{self, Callers};
+use super::profile;
 use super::source::{Admin, Overrides};
 use super::values::{ACCESS_LOG, UPSTREAM_VERSION, upstream};
-use super::{profile, rules};
 use crate::settings::{ProxySettings, UpstreamLimits};
 use semel_config::value::{address, any_text, bytes, count, file, list, or_none, text, truth, word};
 
@@ -40,7 +40,7 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     let trusted_proxies = root.read("trusted_proxies", list(text(callers::network))).unwrap_or_default();
     let callers = callers::callers(root.table("principal"), &trusted_proxies);
     let profile = profile::profile(&mut root, overrides);
-    let routes = rules::routes(&mut root, &profile.rules);
+    let routes = profile::routes(&mut root, &profile.rules);
     let mut listener = ListenerConfig::new(listen);
     let mut upstream_limits = UpstreamLimits::default();
     let (scope, quotas) = (scope_prefix(&mut root), quotas(root.table("quotas")));

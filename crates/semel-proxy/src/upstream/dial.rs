@@ -59,7 +59,9 @@ impl Dial {
     /// Connects, and secures the line if it is to be.
     pub(super) async fn dial(&self) -> io::Result<Dialled> {
         let too_slow = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time");
-        timeout(self.connect_timeout, self.connect()).await.map_err(too_slow)?
+        let dialled = timeout(self.connect_timeout, self.connect()).await.map_err(too_slow)??;
+        metrics::counter!("semel_http_upstream_connects_total").increment(1);
+        Ok(dialled)
     }
 
     async fn connect(&self) -> io::Result<Dialled> {

@@ -41,7 +41,6 @@ impl Multiplexed {
 
 async fn connect(dial: &Dial) -> io::Result<SendRequest<Sent>> {
     let dialled = dial.dial().await?;
-    metrics::counter!("semel_http_upstream_connects_total").increment(1);
     let (sender, connection) = Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .adaptive_window(true)

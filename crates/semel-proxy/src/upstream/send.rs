@@ -169,9 +169,7 @@ impl Upstream {
     }
 
     async fn connect(&self) -> io::Result<Link> {
-        let dialled = self.dial.dial().await?;
-        metrics::counter!("semel_http_upstream_connects_total").increment(1);
-        Link::new(dialled).await.map_err(io::Error::other)
+        Link::new(self.dial.dial().await?).await.map_err(io::Error::other)
     }
 
     async fn answered(

@@ -28,6 +28,7 @@ mod waits;
 pub use app::app;
 pub(crate) use app::{Gauges, Shown, shown};
 pub(crate) use dispatch::Dispatch;
-pub use server::{Drained, Server, Starting};
+pub use semel_listen::Drained;
+pub use server::{Server, Starting};
 pub use settings::ServerSettings;
 pub use waits::{Waiting, Waits};

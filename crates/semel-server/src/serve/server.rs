@@ -16,7 +16,7 @@ use super::waits::Waits;
 use crate::access::{Audit, Tokens};
 use crate::admin;
 use crate::state::AppState;
-use semel_listen::{Acceptor, InFlight, Peers, Phase, listen};
+use semel_listen::{Acceptor, Drained, InFlight, Peers, Phase, listen};
 use semel_ops::store_url::WakeUps;
 
 /// A running server. It ends when it is dropped; [`drain`](Self::drain) ends it well.
@@ -33,15 +33,6 @@ pub struct Server {
 
 /// A server that is being started: boxed, so that it is compiled once, here.
 pub type Starting = Pin<Box<dyn Future<Output = Result<Server>> + Send>>;
-
-/// How a server ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drained {
-    /// Requests that were in flight, and came to their end.
-    pub finished: usize,
-    /// Those that were still in flight when the time was up.
-    pub cut_off: usize,
-}
 
 impl Server {
     /// Opens the store, and serves from now on. Without tokens, only on an address that nobody but this machine reaches.

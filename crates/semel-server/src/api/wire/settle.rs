@@ -50,8 +50,7 @@ under_permit! {
     }
 
     /// Starts the lease anew.
-    Renew {
-    }
+    Renew {}
 
     /// Goes on under a permit that another process was granted.
     Resume {
