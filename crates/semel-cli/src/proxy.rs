@@ -76,17 +76,17 @@ impl ProxyArgs {
         let settings = self.settings(&overrides)?;
         let telemetry = Telemetry::start("semel proxy", None)?;
         let service = Service::new("semel proxy", "with a key, their lapse policy decides")?;
-        let bounds = settings.bounds;
+        let limits = settings.listener.limits;
         // Every one to the upstream is two: as many as requests in flight, and the idle ones.
-        let to_upstream = bounds.in_flight_max.saturating_add(bounds.upstream_idle_max);
-        service.say_if_files_are_few(bounds.connections_max, to_upstream.saturating_mul(2));
+        let to_upstream = limits.in_flight_max.saturating_add(settings.upstream_limits.idle_max);
+        service.say_if_files_are_few(limits.connections_max, to_upstream.saturating_mul(2));
         if settings.admin.is_some() {
             // Before anything is counted.
             admin::recorder();
         }
         let audit = settings.audit.clone();
         let (store, upstream) = (settings.store.clone(), settings.upstream.clone());
-        let scheme = if settings.tls.is_some() { "https" } else { "http" };
+        let scheme = if settings.listener.tls.is_some() { "https" } else { "http" };
         let tokens = tokens(&settings)?;
         let proxy = Proxy::start_with_admin(settings, admin_side(tokens.clone(), audit)).await?;
         let listening = proxy.listening();

@@ -69,9 +69,9 @@ impl ServeArgs {
         let telemetry = Telemetry::start("semel serve", otlp.as_ref())?;
         settings.join_trace = telemetry.join_trace();
         let service = Service::new("semel serve", "ask again with the same permit")?;
-        service.say_if_files_are_few(settings.bounds.connections_max, 0);
+        service.say_if_files_are_few(settings.listener.limits.connections_max, 0);
         let store = settings.store.clone();
-        let scheme = if settings.tls.is_some() { "https" } else { "http" };
+        let scheme = if settings.listener.tls.is_some() { "https" } else { "http" };
         let tokens = settings.tokens.clone();
         let server = Server::start(settings).await?;
         let who = if tokens.is_empty() {

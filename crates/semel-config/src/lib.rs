@@ -6,7 +6,7 @@
 //!
 //! - [`source`](Source): the text of a file. [`table`](Table): its tables, whose fields are asked for by name; what was not asked
 //!   for is an error. [`value`]: how values are read. [`secret`]: values that are kept elsewhere.
-//! - [`errors`](Errors): what is wrong, and where. `suggest`: what may have been meant. [`layout`]: where each name belongs.
+//! - [`errors`](Errors): what is wrong, and where. [`layout`]: where each name belongs, and what may have been meant.
 //! - [`size`], [`span`]: `64KiB` and `1h30m`. [`render`]: settings as the text of a file.
 
 mod errors;
@@ -16,7 +16,6 @@ pub mod secret;
 pub mod size;
 mod source;
 pub mod span;
-mod suggest;
 mod table;
 pub mod value;
 

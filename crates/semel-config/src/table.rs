@@ -4,8 +4,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::{ErrorList, Span};
-use super::layout;
-use super::suggest::did_you_mean;
+use super::layout::{did_you_mean, home};
 use super::value::{Read, Value, Wrong, kind};
 
 /// A table of the file, which may not be there.
@@ -64,6 +63,7 @@ impl<'t> Table<'t> {
     }
 
     /// `[name]`.
+    #[must_use]
     pub fn table(&mut self, name: &'static str) -> Self {
         let Some(value) = self.value(name) else { return Self::new(None, self.span.clone(), self.errors) };
         let fields = value.get_ref().as_table();
@@ -109,7 +109,7 @@ impl<'t> Table<'t> {
     pub fn finish(self) {
         let Some(fields) = self.fields else { return };
         for (name, _) in fields.iter().filter(|(name, _)| !self.asked.contains(&name.get_ref().as_ref())) {
-            let hint = match layout::home(name.get_ref()) {
+            let hint = match home(name.get_ref()) {
                 Some(home) => format!("; it belongs {home}"),
                 None => did_you_mean(name.get_ref(), self.asked.iter().copied()),
             };

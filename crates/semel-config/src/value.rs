@@ -10,9 +10,9 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::errors::Span;
+use super::layout::did_you_mean;
 use super::size;
 use super::span;
-use super::suggest::did_you_mean;
 
 /// A value, and where it was written.
 pub type Value<'t> = Spanned<DeValue<'t>>;

@@ -1,21 +1,22 @@
-//! Accepts connections, as many as there may be.
+//! Accepts connections, as many as there may be; each is a file that this process has open.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use semel::{Error, ErrorKind, Result};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
+use crate::config::ListenerConfig;
 use crate::connection::ConnectionConfig;
 use crate::http_service::HttpService;
-use crate::limits::Limits;
-use crate::peers::Peers;
 use crate::phase::{Phase, no_longer_serving};
-use crate::tls::{self, ServerTls};
+use crate::places::Peers;
+use crate::tls;
 
 /// How many connections may wait to be taken.
 const BACKLOG: u32 = 4_096;
@@ -48,14 +49,15 @@ impl Acceptor {
     /// Accepts on this listener, once it [runs](Self::run).
     pub fn new(
         listener: TcpListener,
-        tls: Option<&ServerTls>,
-        limits: Limits,
+        config: &ListenerConfig,
         service: Arc<dyn HttpService>,
         phase: watch::Receiver<Phase>,
     ) -> Result<Self> {
-        let tls = tls.map(tls::to_clients).transpose()?.map(TlsAcceptor::from);
+        let tls = config.tls.as_ref().map(tls::to_clients).transpose()?.map(TlsAcceptor::from);
+        let (limits, timeouts) = (config.limits, config.timeouts);
         let peers = Peers::new(limits.connections_max, limits.connections_per_peer_max);
-        Ok(Self { listener, connections: Arc::new(ConnectionConfig { service, tls, limits, phase }), peers })
+        let connections = Arc::new(ConnectionConfig { service, tls, limits, timeouts, phase });
+        Ok(Self { listener, connections, peers })
     }
 
     /// How many connections there are.
@@ -104,4 +106,20 @@ impl Acceptor {
 fn is_of_one(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}
+
+/// Raises what this process may have open towards `wanted`, as far as it may by itself. Says how many that are; `None`
+/// for any number.
+pub fn raise_open_files(wanted: u64) -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.current?;
+    if current >= wanted {
+        return Some(current);
+    }
+    let raised = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    let changed = Rlimit { current: Some(raised), maximum: limit.maximum };
+    match setrlimit(Resource::Nofile, changed) {
+        Ok(()) => Some(raised),
+        Err(_) => Some(current),
+    }
 }

@@ -1,4 +1,4 @@
-//! The body of a client's request: it must keep coming.
+//! The body of a client's request: it must keep coming, or it is given up.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,8 +9,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-
-use crate::idle::Idle;
+use tokio::time::{Instant, Sleep};
 
 /// The body of a client's request.
 #[derive(Debug)]
@@ -42,6 +41,7 @@ impl ClientBody {
     }
 
     /// The same, if all of it comes within a span from the first wait for it on.
+    #[must_use]
     pub fn within(mut self, span: Duration) -> Self {
         self.whole = Some(Idle::new(span));
         self
@@ -54,17 +54,6 @@ impl ClientBody {
         }
         frame
     }
-
-    /// Ready with a span in which too little came.
-    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<Duration> {
-        if self.idle.poll_waited(cx).is_ready() {
-            return Poll::Ready(self.idle.span());
-        }
-        match &mut self.whole {
-            Some(whole) => whole.poll_waited(cx).map(|()| whole.span()),
-            None => Poll::Pending,
-        }
-    }
 }
 
 impl Body for ClientBody {
@@ -75,15 +64,17 @@ impl Body for ClientBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match Pin::new(&mut self.incoming).poll_frame(cx) {
-            Poll::Ready(frame) => {
-                self.idle.progressed();
-                Poll::Ready(
-                    frame.map(|frame| frame.map(|frame| self.admitted(frame)).map_err(BodyError::Broken)),
-                )
+        let polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        let polled = match (self.idle.bounded(polled, cx), &mut self.whole) {
+            (Poll::Pending, Some(whole)) => whole.poll_waited(cx).map(|()| Err(whole.span)),
+            (polled, _) => polled,
+        };
+        polled.map(|came| match came {
+            Ok(frame) => {
+                frame.map(|frame| frame.map(|frame| self.admitted(frame)).map_err(BodyError::Broken))
             }
-            Poll::Pending => self.poll_stalled(cx).map(|span| Some(Err(BodyError::Stalled(span)))),
-        }
+            Err(span) => Some(Err(BodyError::Stalled(span))),
+        })
     }
 
     fn is_end_stream(&self) -> bool {
@@ -111,5 +102,46 @@ impl std::error::Error for BodyError {
             Self::Broken(error) => Some(error),
             Self::Stalled(_) | Self::Gone => None,
         }
+    }
+}
+
+/// A timer that runs only while nothing happens. It costs nothing until the first wait.
+#[derive(Debug)]
+pub struct Idle {
+    span: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    running: bool,
+}
+
+impl Idle {
+    /// Waits for this long at most.
+    pub fn new(span: Duration) -> Self {
+        Self { span, timer: None, running: false }
+    }
+
+    /// What was polled, or the span once nothing has come for all of it.
+    pub fn bounded<T>(&mut self, polled: Poll<T>, cx: &mut Context<'_>) -> Poll<Result<T, Duration>> {
+        match polled {
+            Poll::Ready(value) => {
+                self.running = false;
+                Poll::Ready(Ok(value))
+            }
+            Poll::Pending => self.poll_waited(cx).map(|()| Err(self.span)),
+        }
+    }
+
+    /// Nothing happens yet: ready once that has been so for the whole span.
+    pub(crate) fn poll_waited(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let span = self.span;
+        let timer = self.timer.get_or_insert_with(|| {
+            self.running = true;
+            Box::pin(tokio::time::sleep(span))
+        });
+        if !self.running {
+            self.running = true;
+            let now = Instant::now();
+            timer.as_mut().reset(now.checked_add(span).unwrap_or(now));
+        }
+        timer.as_mut().poll(cx)
     }
 }

@@ -1,4 +1,4 @@
-//! One connection of a client, from its first byte to its end.
+//! One connection of a client, from its first bytes, which tell its version of HTTP, to its end.
 
 use std::convert::Infallible;
 use std::io;
@@ -13,21 +13,18 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::{TlsAcceptor, TlsStream};
 
-use crate::client_stream::ClientStream;
-use crate::connection_info::ConnectionInfo;
-use crate::first_bytes::{self, Protocol};
-use crate::http_service::HttpService;
-use crate::limits::Limits;
-use crate::peers::Place;
+use crate::config::{Limits, Timeouts};
+use crate::http_service::{ConnectionInfo, HttpService};
 use crate::phase::{Phase, next, no_longer_serving};
-use crate::plain_or_tls::PlainOrTls;
-use crate::stalls::Stalls;
-use crate::tracked_body::TrackedBody;
+use crate::places::Place;
+use crate::stalls::{Stalls, TrackedBody};
+use crate::stream::{ClientStream, PlainOrTls};
 
 /// How often a client of HTTP/2 that says nothing is asked whether it is there.
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -38,12 +35,15 @@ const LOOK_EVERY_MIN: Duration = Duration::from_millis(20);
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
 /// The smallest buffer that hyper works with.
 const BUFFER_BYTES_MIN: usize = 8 << 10;
+/// What every connection of HTTP/2 starts with.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What all connections have in common.
 pub(crate) struct ConnectionConfig {
     pub(crate) service: Arc<dyn HttpService>,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
+    pub(crate) timeouts: Timeouts,
     pub(crate) phase: watch::Receiver<Phase>,
 }
 
@@ -76,12 +76,12 @@ impl ConnectionConfig {
         stream.set_nodelay(true)?;
         let mut wire = self.secured(stream).await?;
         let Some((spoken, first)) = self.spoken(&mut wire).await? else { return Ok(None) };
-        Ok(Some((spoken, TokioIo::new(ClientStream::new(wire, first, self.limits.body_idle)))))
+        Ok(Some((spoken, TokioIo::new(ClientStream::new(wire, first, self.timeouts.body_idle)))))
     }
 
     async fn secured(&self, stream: TcpStream) -> io::Result<PlainOrTls> {
         let Some(tls) = &self.tls else { return Ok(PlainOrTls::Plain(stream)) };
-        let stream = timeout(self.limits.handshake, tls.accept(stream)).await.map_err(too_slow)??;
+        let stream = timeout(self.timeouts.handshake, tls.accept(stream)).await.map_err(too_slow)??;
         Ok(PlainOrTls::Secured(Box::new(TlsStream::Server(stream))))
     }
 
@@ -93,7 +93,7 @@ impl ConnectionConfig {
                 None => {}
             }
         }
-        timeout(self.limits.head, first_bytes::read(wire)).await.map_err(too_slow)?
+        timeout(self.timeouts.head, first_bytes(wire)).await.map_err(too_slow)?
     }
 
     async fn serve_http1(
@@ -105,7 +105,7 @@ impl ConnectionConfig {
         let service = service_fn(|request| self.answer(request, &info));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.head)
+            .header_read_timeout(self.timeouts.head)
             // A client that closes its side is taken for gone, as other proxies do: with half-closed ones served, hyper would
             // not see one that was killed before its answer is written, and its place would stay taken.
             .half_close(false)
@@ -118,10 +118,7 @@ impl ConnectionConfig {
             tokio::select! {
                 biased;
                 ended = connection.as_mut() => return told(ended),
-                phase = next(&mut phase) => match phase {
-                    Phase::Serving | Phase::Draining => connection.as_mut().graceful_shutdown(),
-                    Phase::Over => return,
-                },
+                phase = next(&mut phase) => if phase == Phase::Over { return } else { connection.as_mut().graceful_shutdown() },
             }
         }
     }
@@ -143,21 +140,18 @@ impl ConnectionConfig {
             .keep_alive_timeout(PING_TIMEOUT)
             .serve_connection(line, service);
         let mut connection = pin!(connection);
-        let (mut idle, mut looks) = (pin!(idle(&info, self.limits.head)), interval(self.look_every()));
+        let (mut idle, mut looks) = (pin!(idle(&info, self.timeouts.head)), interval(self.look_every()));
         let mut is_leaving = false;
         loop {
             tokio::select! {
                 biased;
                 ended = connection.as_mut() => return told(ended),
-                phase = next(&mut phase) => match phase {
-                    Phase::Serving | Phase::Draining => connection.as_mut().graceful_shutdown(),
-                    Phase::Over => return,
-                },
+                phase = next(&mut phase) => if phase == Phase::Over { return } else { connection.as_mut().graceful_shutdown() },
                 () = idle.as_mut(), if !is_leaving => {
                     is_leaving = true;
                     connection.as_mut().graceful_shutdown();
                 }
-                _ = looks.tick() => if stalls.is_any_older_than(self.limits.body_idle) {
+                _ = looks.tick() => if stalls.is_any_older_than(self.timeouts.body_idle) {
                     return;
                 },
             }
@@ -178,7 +172,7 @@ impl ConnectionConfig {
 
     /// How often to look for answers that are not read.
     fn look_every(&self) -> Duration {
-        self.limits.body_idle.div_f64(4.0).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX)
+        self.timeouts.body_idle.div_f64(4.0).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX)
     }
 }
 
@@ -203,4 +197,33 @@ fn told(ended: hyper::Result<()>) {
 
 fn too_slow(_: tokio::time::error::Elapsed) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the client did not say in time what it speaks")
+}
+
+/// What a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// Reads until it is clear what the client speaks; what was read must be read again by whoever speaks it. `None` if
+/// the client left without a word.
+async fn first_bytes(wire: &mut PlainOrTls) -> io::Result<Option<(Protocol, Bytes)>> {
+    let mut bytes = [0_u8; PREFACE.len()];
+    let mut length = 0_usize;
+    while let Some(room) = bytes.get_mut(length..) {
+        let read = wire.read(room).await?;
+        if read == 0 && length == 0 {
+            return Ok(None);
+        }
+        length = length.saturating_add(read);
+        let so_far = bytes.get(..length).unwrap_or_default();
+        if read == 0 || !PREFACE.starts_with(so_far) {
+            return Ok(Some((Protocol::Http1, Bytes::copy_from_slice(so_far))));
+        }
+        if length == PREFACE.len() {
+            break;
+        }
+    }
+    Ok(Some((Protocol::Http2, Bytes::from_static(PREFACE))))
 }

@@ -1,15 +1,18 @@
-//! The service that answers requests.
+//! The service that answers requests, and what a request knows of the connection that it came on.
 
 use std::error::Error;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 
-use crate::connection_info::ConnectionInfo;
+use crate::places::Place;
+use crate::stalls::{HandedOver, Stalls};
 
 /// The body of every response.
 ///
@@ -22,4 +25,43 @@ pub type ServiceFuture = Pin<Box<dyn Future<Output = Response<ServiceBody>> + Se
 pub trait HttpService: Send + Sync + 'static {
     /// Answers one request.
     fn call(self: Arc<Self>, request: Request<Incoming>, connection: ConnectionInfo) -> ServiceFuture;
+}
+
+/// What a request knows of the connection that it came on. Whoever holds it holds the connection's place.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    peer: SocketAddr,
+    requests: AtomicU64,
+    /// Only for connections where an answer that is not read does not block the line.
+    stalls: Option<Arc<Stalls>>,
+    _place: Place,
+}
+
+impl ConnectionInfo {
+    pub(crate) fn new(peer: SocketAddr, place: Place, stalls: Option<Arc<Stalls>>) -> Self {
+        Self(Arc::new(Inner { peer, requests: AtomicU64::new(0), stalls, _place: place }))
+    }
+
+    /// The other end of the connection.
+    pub fn peer(&self) -> SocketAddr {
+        self.0.peer
+    }
+
+    /// Counts one more request.
+    pub(crate) fn count_request(&self) {
+        self.0.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many requests there were, and how many hold it now.
+    pub(crate) fn activity(&self) -> (u64, usize) {
+        (self.0.requests.load(Ordering::Relaxed), Arc::strong_count(&self.0))
+    }
+
+    /// Watches an answer that may not be read.
+    pub(crate) fn watch_answer(&self) -> Option<HandedOver> {
+        self.0.stalls.as_ref().map(|stalls| stalls.watch())
+    }
 }

@@ -14,6 +14,15 @@ pub enum Phase {
     Over,
 }
 
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// Requests and runs that were in flight, and came to their end.
+    pub finished: usize,
+    /// Those that were still in flight when the time was up. Of what ran with a key, the lapse policy decides.
+    pub cut_off: usize,
+}
+
 /// The next phase, once there is one. A process that is gone is over.
 pub async fn next(phase: &mut watch::Receiver<Phase>) -> Phase {
     match phase.changed().await {

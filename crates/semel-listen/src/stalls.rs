@@ -1,14 +1,20 @@
 //! Answers of one HTTP/2 connection that their client does not read.
 //!
-//! With HTTP/1.1 a client that does not read blocks the line, which [`line`](crate::client_stream) sees. With HTTP/2 it only
+//! With HTTP/1.1 a client that does not read blocks the line, which [`stream`](crate::stream) sees. With HTTP/2 it only
 //! opens no window for its stream, and may keep the line itself busy: nobody asks the answer's body for more, and so
 //! nobody would notice.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
+
+use crate::http_service::{ConnectionInfo, ServiceBody};
 
 /// No part is waiting to be taken.
 const NOTHING_WAITS: u64 = u64::MAX;
@@ -67,6 +73,46 @@ impl HandedOver {
 
 fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(NOTHING_WAITS)
+}
+
+/// The body of a response on its way to a client: it notes whether it is asked for more.
+pub(crate) struct TrackedBody {
+    body: ServiceBody,
+    handed_over: Option<HandedOver>,
+    /// Its connection is not idle before it is over.
+    _connection: ConnectionInfo,
+}
+
+impl TrackedBody {
+    pub(crate) fn new(body: ServiceBody, connection: ConnectionInfo) -> Self {
+        Self { body, handed_over: connection.watch_answer(), _connection: connection }
+    }
+}
+
+impl Body for TrackedBody {
+    type Data = Bytes;
+    type Error = <ServiceBody as Body>::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        match &self.handed_over {
+            Some(answer) if polled.is_ready() => answer.handed_over(),
+            Some(answer) => answer.asked_for_more(),
+            None => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 #[cfg(test)]

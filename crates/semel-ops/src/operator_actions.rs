@@ -9,23 +9,41 @@ use semel::machine::settle::{self, Proof, ReleaseAnswer};
 use semel::record::{PermitId, Record, State};
 use semel::store::{Answer, Store, Swap, SwapReply};
 use semel::{Error, ErrorKind, Resolution, Resolved, Result};
+use serde::Serialize;
 
 /// How often an action is tried again because somebody else wrote meanwhile.
 const TRIES_MAX: u32 = 16;
 /// How long to wait after a lost reply, for each try so far.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What became of an action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What became of an operator's action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = OperatorAnswer))]
+#[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Settled {
     /// The next claim runs.
     Released,
-    /// The held record is settled as was said.
+    /// The record is settled as was said.
     Resolved,
-    /// It is not held (or, for a release, neither held nor running); nothing was changed.
+    /// There is nothing to settle: it is done, released, or (to resolve) still running. Nothing was changed.
     NotHeld,
-    /// It is no longer what was shown; nothing was changed.
+    /// The record is no longer what was shown. Nothing was changed: look again.
     Changed,
+}
+
+impl Settled {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Released, Self::Resolved, Self::NotHeld, Self::Changed];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Released => "released",
+            Self::Resolved => "resolved",
+            Self::NotHeld => "not_held",
+            Self::Changed => "changed",
+        }
+    }
 }
 
 /// Has the next claim run: takes the run that was shown away from whoever has it, or lets the held record run again. With

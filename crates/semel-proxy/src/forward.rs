@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 
 use super::access_log::Said;
-use super::request::{Forwarded, Target, strip_request, strip_response};
+use super::request::{Forwarded, Target, strip, strip_request};
 use super::settings::{ProxySettings, UpstreamVersion};
 use super::tunnel::{Lasting, Wanted};
 use super::upstream::{Failure, Sent, Upstream, UpstreamBody};
@@ -49,10 +49,10 @@ impl Forward {
         Ok(Self(Arc::new(Inner {
             shared,
             target: Target::new(&settings.upstream, settings.upstream_version)?,
-            forwarded: Forwarded::new(settings.tls.is_some(), settings.trusted_proxies.clone()),
+            forwarded: Forwarded::new(settings.listener.tls.is_some(), settings.trusted_proxies.clone()),
             profile: settings.http.profile.clone(),
             version: settings.upstream_version,
-            upgraded_idle: settings.timeouts.upgraded_idle,
+            upgraded_idle: settings.upstream_limits.upgraded_idle,
         })))
     }
 }
@@ -124,13 +124,13 @@ impl Inner {
         wanted: Option<Wanted>,
     ) -> Result<Response<UpstreamBody>, Failure> {
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            strip_response(response.headers_mut());
+            strip(response.headers_mut());
             return Ok(response);
         }
         let wanted = wanted.ok_or(Failure::Switched)?;
         let upstream = hyper::upgrade::on(&mut response);
         let protocol = response.headers_mut().remove(UPGRADE);
-        strip_response(response.headers_mut());
+        strip(response.headers_mut());
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
         if let Some(protocol) = protocol {
             response.headers_mut().insert(UPGRADE, protocol);

@@ -1,11 +1,16 @@
 //! What every request goes through before the layer, and every answer after it.
 
+use std::error::Error;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::UPGRADE;
 use http::{Request, Response};
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use semel::clock::{Clock as _, SystemClock, Timestamp};
@@ -13,11 +18,9 @@ use semel_http::{Code, Idempotency, IdempotencyLayer, PeerAddress, Problem, Resp
 use tower_layer::Layer as _;
 use tower_service::Service as _;
 
-use super::access_log::{Entry, Log};
-use super::answer::Answered;
+use super::access_log::{Entry, Log, Tally};
 use super::forward::Forward;
 use super::request::strip_trailers;
-use super::tally::Tally;
 use super::upstream::UpstreamBody;
 use semel_listen::{ClientBody, ConnectionInfo, HttpService, InFlight, ServiceBody, ServiceFuture, admit};
 
@@ -151,4 +154,45 @@ fn overloaded() -> Problem {
     Problem::new(Code::Overloaded, "The proxy has as many requests as it can take. Nothing ran; try again.")
         .retry_after(OVERLOAD_RETRY)
         .closing()
+}
+
+/// The body of an answer on its way to a client.
+struct Answered {
+    body: ResponseBody<UpstreamBody>,
+    entry: Entry,
+}
+
+impl Answered {
+    fn new(body: ResponseBody<UpstreamBody>, mut entry: Entry) -> Self {
+        if body.is_end_stream() {
+            entry.ended();
+        }
+        Self { body, entry }
+    }
+}
+
+impl Body for Answered {
+    type Data = Bytes;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(frame) = &polled
+            && (frame.is_none() || self.body.is_end_stream())
+        {
+            self.entry.ended();
+        }
+        polled.map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }

@@ -6,26 +6,22 @@
 //! # Layout
 //!
 //! - [`config`]: from a configuration file to settings. [`settings`](ProxySettings): what a proxy may be told.
-//! - [`proxy`](Proxy): started, reloaded, drained. [`admin`](AdminSide): what answers on the admin listener, injected.
-//! - `request`, `upstream`: the other side, and what becomes of a request's head on its way there. `tls`: whom it trusts.
-//! - `front`, `answer`: what every request goes through. `access_log`, `tally`: what is noted of it.
+//! - [`proxy`](Proxy): started, reloaded, drained; what answers on the admin listener is [injected](AdminSide).
+//! - `request`, `upstream`: the other side, and what becomes of a request's head on its way there.
+//! - `front`: what every request goes through. `access_log`: what is noted of it.
 //! - `tunnel`: connections that became something else than HTTP.
 
 mod access_log;
-mod admin;
-mod answer;
 pub mod config;
 mod forward;
 mod front;
 mod proxy;
 mod request;
 mod settings;
-mod tally;
-mod tls;
 mod tunnel;
 mod upstream;
 
-pub use admin::{AdminSide, Running};
-pub use proxy::{Drained, Proxy, Starting};
-pub use settings::{AccessLog, Bounds, ProxySettings, Timeouts, UpstreamVersion};
+pub use proxy::{AdminSide, Proxy, Running, Starting};
+pub use semel_listen::Drained;
+pub use settings::{AccessLog, ProxySettings, UpstreamLimits, UpstreamVersion};
 pub use upstream::UpstreamBody;

@@ -1,5 +1,6 @@
 //! A running proxy: started, reloaded, drained.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,17 +8,17 @@ use std::time::Duration;
 
 use semel::{Result, Semel, Sweeper};
 use semel_http::IdempotencyLayer;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::access_log::{Form, Log};
 use super::forward::{Forward, Shared};
 use super::front::{Front, Observed};
-use super::settings::ProxySettings;
+use super::settings::{ProxySettings, UpstreamLimits};
 use super::upstream::Upstream;
-use crate::admin::{AdminSide, Running};
-use semel_listen::{Acceptor, InFlight, Peers, Phase, listen};
-use semel_ops::store_url::WakeUps;
+use semel_listen::{Acceptor, Drained, InFlight, Peers, Phase, listen};
+use semel_ops::store_url::{Address, Opened, WakeUps};
 
 /// How often connections to the upstream are looked through.
 const TIDY_EVERY: Duration = Duration::from_secs(1);
@@ -39,13 +40,28 @@ pub struct Proxy {
 /// A proxy that is being started: boxed, so that it is compiled once, here.
 pub type Starting = Pin<Box<dyn Future<Output = Result<Proxy>> + Send>>;
 
-/// How a proxy ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drained {
-    /// Requests and runs that were in flight, and came to their end.
-    pub finished: usize,
-    /// Those that were still in flight when the time was up. Of what ran with a key, the lapse policy decides.
-    pub cut_off: usize,
+/// The admin side of a proxy, injected so that the proxy is built without the dashboard: serves on the admin listener until the proxy has stopped, and returns its address: with health, metrics and the dashboard in
+/// `semel_server::admin`.
+pub type AdminSide = Box<dyn FnOnce(TcpListener, Running) -> Result<SocketAddr> + Send>;
+
+/// What the admin side may look at.
+pub struct Running {
+    /// The engine.
+    pub semel: Semel,
+    /// Its store.
+    pub store: Arc<Opened>,
+    /// Where that is.
+    pub store_address: Address,
+    /// Sets the gauges that are only known when they are asked for.
+    pub measure: Arc<dyn Fn() + Send + Sync>,
+    /// How far the proxy is from its end.
+    pub phase: watch::Receiver<Phase>,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("store_address", &self.store_address).finish_non_exhaustive()
+    }
 }
 
 impl Proxy {
@@ -60,9 +76,9 @@ impl Proxy {
     }
 
     async fn started(mut settings: ProxySettings, admin: Option<AdminSide>) -> Result<Self> {
-        apply_bounds(&mut settings);
+        settings.http.body_timeout = settings.listener.timeouts.body;
         // Before anything else: an address that is taken is reported at once.
-        let listener = listen(settings.listen)?;
+        let listener = listen(settings.listener.listen)?;
         let admin = admin.zip(settings.admin.map(listen).transpose()?);
         let opened = Arc::new(settings.store.open().await?);
         let semel = Semel::builder_shared(opened.store()).build()?;
@@ -73,20 +89,17 @@ impl Proxy {
         )?;
 
         let (phase, watched) = watch::channel(Phase::Serving);
-        let bounds = settings.bounds;
         let shared = Shared {
             upstream: Arc::new(Upstream::new(&settings)?),
-            in_flight: InFlight::new(bounds.in_flight_max),
+            in_flight: InFlight::new(settings.listener.limits.in_flight_max),
             phase: watched.clone(),
         };
         let forward = Forward::new(&settings, shared.clone())?;
         let log = Form::of(settings.access_log).map(Log::new).transpose()?;
         let in_flight = Arc::clone(&shared.in_flight);
-        let front = Front::new(layer, forward, in_flight, Observed::new(log), settings.timeouts.body_idle);
-        let front = Arc::new(front);
-        let limits = settings.limits();
-        let acceptor =
-            Acceptor::new(listener, settings.tls.as_ref(), limits, Arc::clone(&front) as _, watched.clone())?;
+        let body_idle = settings.listener.timeouts.body_idle;
+        let front = Arc::new(Front::new(layer, forward, in_flight, Observed::new(log), body_idle));
+        let acceptor = Acceptor::new(listener, &settings.listener, Arc::clone(&front) as _, watched.clone())?;
         let (listening, peers) = (acceptor.address()?, acceptor.peers());
         let running = || Running {
             semel: semel.clone(),
@@ -132,7 +145,7 @@ impl Proxy {
     /// Takes new rules, callers, profile and trusted proxies. Requests that are under way end by the old ones. If the
     /// new ones cannot be, the old ones stay.
     pub fn reload(&self, mut settings: ProxySettings) -> Result<()> {
-        apply_bounds(&mut settings);
+        settings.http.body_timeout = settings.listener.timeouts.body;
         // Where requests go, and what they go through, is not changed under way.
         settings.upstream = self.settings.upstream.clone();
         settings.upstream_version = self.settings.upstream_version;
@@ -144,8 +157,14 @@ impl Proxy {
     /// What of these settings would need a restart, in words for people.
     pub fn needs_restart(&self, settings: &ProxySettings) -> Vec<&'static str> {
         let now = &self.settings;
+        let bounds =
+            |of: &ProxySettings| (of.listener.limits, of.upstream_limits.idle_max, of.http.held_bytes_max);
+        let timeouts = |of: &ProxySettings| {
+            let upstream = UpstreamLimits { idle_max: 0, ..of.upstream_limits };
+            (of.listener.timeouts, upstream, of.http.store_timeout)
+        };
         [
-            ("listen", now.listen != settings.listen),
+            ("listen", now.listener.listen != settings.listener.listen),
             ("admin", now.admin != settings.admin),
             ("tokens", now.admin_tokens_file.is_none() != settings.admin_tokens_file.is_none()),
             ("audit", now.audit != settings.audit),
@@ -153,10 +172,10 @@ impl Proxy {
             ("the upstream's version", now.upstream_version != settings.upstream_version),
             ("the upstream's authorities", now.upstream_authorities != settings.upstream_authorities),
             ("store", now.store != settings.store),
-            ("tls", now.tls != settings.tls),
+            ("tls", now.listener.tls != settings.listener.tls),
             ("the access log", now.access_log != settings.access_log),
-            ("bounds", now.bounds != settings.bounds),
-            ("timeouts", now.timeouts != settings.timeouts),
+            ("bounds", bounds(now) != bounds(settings)),
+            ("timeouts", timeouts(now) != timeouts(settings)),
         ]
         .into_iter()
         .filter_map(|(what, is_other)| is_other.then_some(what))
@@ -175,20 +194,13 @@ impl Proxy {
             // The last answers may still be on their way out.
             self.peers.emptied().await;
         };
-        let in_time = timeout(self.settings.timeouts.drain, over).await.is_ok();
+        let in_time = timeout(self.settings.listener.timeouts.drain, over).await.is_ok();
         let cut_off = if in_time { 0 } else { left() };
         self.phase.send_replace(Phase::Over);
         self.sweeper.stop().await;
         self.front.end_log().await;
         Drained { finished: at_first.saturating_sub(cut_off), cut_off }
     }
-}
-
-/// What the proxy is told goes for its layer, too.
-fn apply_bounds(settings: &mut ProxySettings) {
-    settings.http.held_bytes_max = settings.bounds.held_bytes_max;
-    settings.http.store_timeout = settings.timeouts.store;
-    settings.http.body_timeout = settings.timeouts.body;
 }
 
 /// Closes idle connections to the upstream that are past their time, for as long as there is a proxy.

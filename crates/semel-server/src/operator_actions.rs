@@ -4,7 +4,7 @@ use semel::record::Record;
 use semel::{ErrorKind, Resolution, Result};
 
 use crate::access::{Action, Caller, Entry, Noted};
-use crate::monitoring::Seen;
+use crate::monitoring::{DecisionKind, Seen};
 use crate::state::AppState;
 use semel_ops::operator_actions::{Settled, release_in, resolve_in};
 
@@ -55,15 +55,15 @@ async fn over(
     record: &Record,
     settled: Result<Settled>,
 ) -> Result<Settled> {
-    let (result, word) = match &settled {
-        Ok(Settled::Released) => (Noted::Done, Some("released")),
-        Ok(Settled::Resolved) => (Noted::Done, Some("resolved")),
+    let (result, decided) = match &settled {
+        Ok(Settled::Released) => (Noted::Done, Some(DecisionKind::Released)),
+        Ok(Settled::Resolved) => (Noted::Done, Some(DecisionKind::Resolved)),
         Err(error) if error.kind() == ErrorKind::Unknown => (Noted::Unknown, None),
         Ok(Settled::NotHeld | Settled::Changed) | Err(_) => (Noted::Refused, None),
     };
-    if let Some(decision) = word {
+    if let Some(decision) = decided {
         served.semel.wake(&record.key.id());
-        served.live.tell(|| Seen { decision, key: record.key.clone(), attempt: Some(record.attempt) });
+        served.live.tell(|| Seen::of(decision, record));
     }
     served.census.look_soon();
     if let Err(error) = served.audit.note(Entry { result, ..asked }).await {

@@ -1,12 +1,28 @@
-//! What a walk through a store counted.
+//! What a walk through a store counted: records, and what pipelines have done and how far they have read.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use semel::RecordId;
 use semel::clock::Timestamp;
-use semel::record::{Record, State};
+use semel::machine::offset;
+use semel::record::{Record, State, StateWord};
+use semel_stream::{EventRecord, EventState, Statistics, StreamOffset};
 
-use super::pipelines::Pipelines;
 use crate::format::record::since;
+
+/// The operation of receipts.
+const RECEIPT: &str = "receipt";
+/// The operation of offsets.
+const OFFSET: &str = "offset";
+/// How many pipelines are told apart within one scope.
+const PIPELINES_MAX: usize = 500;
+/// How many streams of one pipeline are told apart.
+const STREAMS_MAX: usize = 1_000;
+/// How many dead letters of one pipeline are remembered: the newest.
+const DEAD_LETTERS_MAX: usize = 20;
+/// How much is remembered of why an event was put aside.
+const ERROR_CHARS_MAX: usize = 300;
 
 /// What a walk through the store counted, within one scope.
 #[derive(Clone, Debug, Default)]
@@ -95,4 +111,121 @@ fn without_step_values(record: &Record) -> Record {
         step.value = [].into();
     }
     record
+}
+
+/// Pipelines by the tenant's path, with the pipeline's name as its last part.
+#[derive(Clone, Debug, Default)]
+pub struct Pipelines {
+    found: BTreeMap<Vec<Box<str>>, PipelineCounted>,
+    /// Whether there were more than are told apart.
+    pub has_more: bool,
+}
+
+/// What a walk found of one pipeline.
+#[derive(Clone, Debug, Default)]
+pub struct PipelineCounted {
+    /// Its events in numbers, and its offsets by the names of their streams.
+    pub statistics: Statistics,
+    /// The newest events that were put aside, newest first.
+    pub dead_letters: Vec<PutAside>,
+}
+
+/// An event that was put aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutAside {
+    /// Of its record.
+    pub id: RecordId,
+    /// Its key.
+    pub event: Box<str>,
+    /// When.
+    pub at: Timestamp,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why, if that was said.
+    pub error: Option<Box<str>>,
+}
+
+impl Pipelines {
+    /// All of them, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&[Box<str>], &PipelineCounted)> {
+        self.found.iter().map(|(scope, pipeline)| (scope.as_slice(), pipeline))
+    }
+
+    /// Takes note of a record, if it is a pipeline's.
+    fn add(&mut self, record: &Record) {
+        match record.key.operation() {
+            RECEIPT => {
+                if let Some(pipeline) = self.of(record) {
+                    pipeline.add_event(record);
+                }
+            }
+            OFFSET if record.state.word() == StateWord::Done => {
+                let Some(offset) = offset::read(record) else { return };
+                if let Some(pipeline) = self.of(record) {
+                    pipeline.add_offset(StreamOffset {
+                        stream: record.key.name().into(),
+                        offset,
+                        at: record.changed_at,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The pipeline that a record is of; `None` if it is of none, or of one too many.
+    fn of(&mut self, record: &Record) -> Option<&mut PipelineCounted> {
+        let scope: Vec<Box<str>> = record.key.scope().map(Into::into).collect();
+        if scope.is_empty() {
+            return None;
+        }
+        if self.found.len() >= PIPELINES_MAX && !self.found.contains_key(&scope) {
+            self.has_more = true;
+            return None;
+        }
+        Some(self.found.entry(scope).or_default())
+    }
+}
+
+impl PipelineCounted {
+    fn add_event(&mut self, record: &Record) {
+        let event = EventRecord::read(record);
+        self.statistics.count(&event);
+        if event.state != EventState::DeadLetter {
+            return;
+        }
+        let place = self.dead_letters.partition_point(|other| other.at > event.since);
+        if place >= DEAD_LETTERS_MAX {
+            return;
+        }
+        let (attempts, error) = record.outcome().map_or((None, None), |outcome| said(outcome.details_json()));
+        let letter = PutAside {
+            id: record.key.id(),
+            event: event.event,
+            at: event.since,
+            attempts: attempts.unwrap_or(event.attempts),
+            error,
+        };
+        self.dead_letters.insert(place, letter);
+        self.dead_letters.truncate(DEAD_LETTERS_MAX);
+    }
+
+    fn add_offset(&mut self, offset: StreamOffset) {
+        let offsets = &mut self.statistics.offsets;
+        if offsets.len() >= STREAMS_MAX {
+            return;
+        }
+        let place = offsets.partition_point(|other| other.stream < offset.stream);
+        offsets.insert(place, offset);
+    }
+}
+
+/// How often an event was tried and why that failed, as its receipt says.
+fn said(details: Option<&str>) -> (Option<u32>, Option<Box<str>>) {
+    let details = details.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let said = |name: &str| details.as_ref().and_then(|details| details.get(name));
+    let attempts = said("attempts").and_then(|number| u32::try_from(number.as_u64()?).ok());
+    let error = said("error")
+        .and_then(|error| Some(error.as_str()?.chars().take(ERROR_CHARS_MAX).collect::<String>()));
+    (attempts, error.map(Into::into))
 }

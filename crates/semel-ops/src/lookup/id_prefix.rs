@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use semel::RecordId;
 
+use crate::record_json::read_hex;
+
 /// Fewer digits than these name hardly anything.
 const DIGITS_MIN: usize = 4;
 /// An id has so many.
@@ -39,18 +41,8 @@ impl IdPrefix {
     }
 
     fn padded(&self, filler: char) -> [u8; 32] {
-        let digits: Vec<u8> = self
-            .0
-            .chars()
-            .chain(std::iter::repeat(filler))
-            .take(DIGITS_MAX)
-            .map(|digit| u8::try_from(digit.to_digit(16).unwrap_or(0)).unwrap_or(0))
-            .collect();
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-            *byte = pair.iter().fold(0, |byte, digit| byte << 4 | digit);
-        }
-        bytes
+        let digits: String = self.0.chars().chain(std::iter::repeat(filler)).take(DIGITS_MAX).collect();
+        read_hex(&digits).unwrap_or_default()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Through a store page by page, in the order of ids.
 
+use std::time::Duration;
+
 use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Answer, Filter, Scan, Store};
@@ -88,4 +90,17 @@ fn bytes(record: &Record) -> usize {
 /// The store's own now.
 pub async fn now(store: &dyn Store) -> Result<Timestamp> {
     Ok(store.load(vec![RecordId::from_bytes([0; 32])]).await?.now)
+}
+
+/// The moment so long before the store's now.
+pub async fn before(store: &dyn Store, span: Duration) -> Result<Timestamp> {
+    let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+    Ok(Timestamp::from_micros(now(store).await?.as_micros().saturating_sub(micros)))
+}
+
+/// The record with this id, if there is one that counts, and the store's now.
+pub async fn live(store: &dyn Store, id: RecordId) -> Result<Option<(Record, Timestamp)>> {
+    let Answer { now, value } = store.load(vec![id]).await?;
+    let record = value.into_iter().next().flatten().filter(|record| record.is_live(now));
+    Ok(record.map(|record| (record, now)))
 }

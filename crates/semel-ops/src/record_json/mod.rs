@@ -2,16 +2,14 @@
 //!
 //! - [`record`](RecordView): a whole record. [`outcome`](OutcomeView): what a run produced, by size or with its bytes.
 //! - [`offset`]: how far a pipeline has read. [`receipt`]: what became of an event.
-//! - [`parts`](Id): ids, moments and spans. `hex`: numbers as digits.
+//! - [`parts`](Id): ids, moments, spans and hex digits.
 
-mod hex;
 pub mod offset;
 mod outcome;
 mod parts;
 pub mod receipt;
 mod record;
 
-pub use hex::read as read_hex;
 pub use outcome::{Content, OutcomeView, StepView};
-pub use parts::{Id, Moment, millis};
-pub use record::RecordView;
+pub use parts::{Id, Moment, millis, read_hex};
+pub use record::{RecordView, StateView};

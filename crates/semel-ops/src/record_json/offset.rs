@@ -62,8 +62,7 @@ pub struct OffsetRow {
 
 /// How far a pipeline has read a stream.
 #[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Offset))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Offset))]
 pub struct OffsetView<'a> {
     /// Who reads.
     #[cfg_attr(feature = "openapi", schema(example = "billing"))]

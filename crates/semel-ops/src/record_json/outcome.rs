@@ -20,8 +20,7 @@ pub enum Content {
 
 /// What a run produced.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = StoredOutcome))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StoredOutcome))]
 pub struct OutcomeView<'a> {
     /// How the run ended: `success`, `failure`, or a word of the application's own.
     #[cfg_attr(feature = "openapi", schema(example = "success"))]
@@ -63,8 +62,7 @@ impl<'a> OutcomeView<'a> {
 
 /// The value of a finished step.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = StepValue))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StepValue))]
 pub struct StepView<'a> {
     /// What the work calls it.
     #[cfg_attr(feature = "openapi", schema(example = "charge"))]

@@ -12,8 +12,7 @@ use super::parts::Moment;
 
 /// What became of an event of a pipeline.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Receipt))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Receipt))]
 pub struct ReceiptView<'a> {
     /// The key of the event.
     pub event: &'a str,

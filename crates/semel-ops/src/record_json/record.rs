@@ -11,8 +11,7 @@ use crate::format;
 
 /// One record; its members only ever grow in number.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Record))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Record))]
 pub struct RecordView<'a> {
     /// What identifies it.
     pub id: Id,
@@ -58,38 +57,43 @@ pub struct RecordView<'a> {
     pub version: u64,
     /// The steps that a next attempt need not repeat, by size.
     pub steps: Vec<StepSize<'a>>,
-    /// Who runs a running record.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
-    pub owner: Option<&'a str>,
-    /// How long a running record's permit is good without renewal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = u64, required = false))]
-    pub lease_ms: Option<u64>,
-    /// When a running record's lease was last renewed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Moment, required = false))]
-    pub leased_at: Option<Moment>,
-    /// Until when a running record's permit is good.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Moment, required = false))]
-    pub lease_until: Option<Moment>,
-    /// Whether nobody renewed a running record in time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = bool, required = false))]
-    pub lapsed: Option<bool>,
-    /// The number that only grows, of a running or done record.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = u64, required = false))]
-    pub fence: Option<u64>,
-    /// What a done record's run produced.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = OutcomeView, required = false))]
-    pub outcome: Option<OutcomeView<'a>>,
-    /// Why a released or held record is so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
-    pub reason: Option<&'a str>,
+    /// What only a record in this state has.
+    #[serde(flatten)]
+    pub of_state: StateView<'a>,
+}
+
+/// What only a record in its state has.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RecordState))]
+#[serde(untagged)]
+pub enum StateView<'a> {
+    /// A running record.
+    Running {
+        /// Who runs it.
+        owner: &'a str,
+        /// How long its permit is good without renewal.
+        lease_ms: u64,
+        /// When its lease was last renewed.
+        leased_at: Moment,
+        /// Until when its permit is good.
+        lease_until: Moment,
+        /// Whether nobody renewed it in time.
+        lapsed: bool,
+        /// The number that only grows.
+        fence: u64,
+    },
+    /// A done record.
+    Done {
+        /// The number that only grows.
+        fence: u64,
+        /// What its run produced.
+        outcome: OutcomeView<'a>,
+    },
+    /// A released or held record.
+    Undone {
+        /// Why it is so.
+        reason: &'a str,
+    },
 }
 
 /// A step by its size.
@@ -128,37 +132,28 @@ impl<'a> RecordView<'a> {
             last_duplicate_at: record.duplicates.last_seen_at.map(Moment),
             version: record.version.get(),
             steps: record.steps().iter().map(size).collect(),
-            owner: None,
-            lease_ms: None,
-            leased_at: None,
-            lease_until: None,
-            lapsed: None,
-            fence: None,
-            outcome: None,
-            reason: None,
+            of_state: StateView::of(&record.state, now, content),
         }
-        .in_state(&record.state, now, content)
     }
+}
 
-    /// With what only a record in this state has.
-    fn in_state(mut self, state: &'a State, now: Timestamp, content: Content) -> Self {
+impl<'a> StateView<'a> {
+    fn of(state: &'a State, now: Timestamp, content: Content) -> Self {
         match state {
-            State::Running(running) => {
-                self.owner = Some(&running.owner);
-                self.fence = Some(running.fence.get());
-                self.lease_ms = Some(millis(running.lease));
-                self.leased_at = Some(Moment(running.leased_at));
-                self.lease_until = Some(Moment(running.lease_until()));
-                self.lapsed = Some(!running.lease_is_good(now));
-            }
+            State::Running(running) => Self::Running {
+                owner: &running.owner,
+                lease_ms: millis(running.lease),
+                leased_at: Moment(running.leased_at),
+                lease_until: Moment(running.lease_until()),
+                lapsed: !running.lease_is_good(now),
+                fence: running.fence.get(),
+            },
             State::Done(done) => {
-                self.fence = Some(done.fence.get());
-                self.outcome = Some(OutcomeView::of(&done.outcome, content));
+                Self::Done { fence: done.fence.get(), outcome: OutcomeView::of(&done.outcome, content) }
             }
-            State::Released(released) => self.reason = Some(&released.reason),
-            State::Held(held) => self.reason = Some(&held.reason),
+            State::Released(released) => Self::Undone { reason: &released.reason },
+            State::Held(held) => Self::Undone { reason: &held.reason },
         }
-        self
     }
 }
 

@@ -15,7 +15,7 @@
 //! # }
 //! ```
 //!
-//! - [`address`](Address): what was written, read and shown without its password; `url`: where the password is.
+//! - [`address`](Address): what was written, read and shown without its password.
 //! - [`opened`](Opened): a store, and what tools want to know of it.
 //! - `memory`, `file`, `postgres`, `redis`: how each of them is opened and looked at.
 
@@ -27,8 +27,6 @@ mod opened;
 mod postgres;
 #[cfg_attr(not(feature = "redis"), path = "no_redis.rs")]
 mod redis;
-mod url;
 
-pub use address::{Address, DEFAULT};
+pub use address::{Address, DEFAULT, Url};
 pub use opened::{Migrated, Opened, WakeUps};
-pub use url::Url;

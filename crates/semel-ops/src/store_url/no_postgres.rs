@@ -1,7 +1,7 @@
 //! `postgres://…` in a build without PostgreSQL.
 
+use super::address::Url;
 use super::opened::{Migrated, Opened, Pending};
-use super::url::Url;
 use crate::missing_feature;
 
 pub(super) fn open(_: &Url) -> Pending<'static, Opened> {

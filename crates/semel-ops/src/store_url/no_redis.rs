@@ -1,7 +1,7 @@
 //! `redis://…` in a build without Redis.
 
+use super::address::Url;
 use super::opened::{Opened, Pending};
-use super::url::Url;
 use crate::missing_feature;
 
 pub(super) fn open(_: &Url) -> Pending<'static, Opened> {

@@ -6,8 +6,8 @@ use semel::Semel;
 use semel::store::Finding;
 use semel_postgres::{Config, Durability, PostgresStore};
 
+use super::address::Url;
 use super::opened::{Migrated, Opened, OperatedStore, Pending, WakeUps};
-use super::url::Url;
 
 impl OperatedStore for PostgresStore {
     fn survives(&self) -> &'static str {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use semel::store::Finding;
 use semel_redis::{Durability, RedisStore};
 
+use super::address::Url;
 use super::opened::{Opened, OperatedStore, Pending};
-use super::url::Url;
 
 impl OperatedStore for RedisStore {
     fn survives(&self) -> &'static str {

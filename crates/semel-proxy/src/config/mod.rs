@@ -9,23 +9,15 @@
 //! assert!(errors.contains("semel.toml:5:9: `lease` is \"25h\"; write 1ms to 1d"));
 //! ```
 //!
-//! - [`source`](Config): a file's text. [`overrides`](Overrides): the command line, which goes before it.
-//! - `root`, `profile`, `rules`, `route`, `callers`, `jwt`, `process`: what each part of a file means.
-//! - `http_value`, `keywords`: how values of HTTP and words are read.
+//! - [`source`](Config): a file's text, and the command line, which goes [before it](Overrides).
+//! - `root`, `profile`, `callers`: what each part of a file means. `values`: how values and words are read.
 //! - `render`: what it all means, as a file that means the same.
 
 mod callers;
-mod http_value;
-mod jwt;
-mod keywords;
-mod overrides;
-mod process;
 mod profile;
 mod render;
 mod root;
-mod route;
-mod rules;
 mod source;
+mod values;
 
-pub use overrides::{Admin, Named, Overrides};
-pub use source::Config;
+pub use source::{Admin, Config, Named, Overrides, TokensCheck};

@@ -1,18 +1,34 @@
-//! `profile`, `[headers]`, `[key]`, `[statuses]` and `[rules]`: what clients see.
+//! `profile`, `[headers]`, `[key]`, `[statuses]`, `[rules]` and `[[route]]`: what clients see. A route has rules of its own, the
+//! same names on top of what all have.
+
+use std::time::Duration;
 
 use http::HeaderName;
-use semel::NAME_BYTES_MAX;
-use semel_http::{Code, Names, Profile};
+use matchit::Router;
+use semel::{LEASE_MAX, NAME_BYTES_MAX, RETENTION_MAX};
+use semel_http::{Code, Names, Profile, Route, Rules, WhileRunning};
+use toml::de::DeTable;
 
-use super::http_value::{header, refusal};
-use super::keywords::{BARE, PROFILE};
-use super::overrides::{Named, Overrides};
-use super::rules;
+use super::source::{Named, Overrides};
+use super::values::{
+    BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, PROFILE, REACH, header, json_path, method, path,
+    refusal, status_not_kept,
+};
 use semel_config::Table;
-use semel_config::value::{any_text, count, list, or_none, word};
+use semel_config::value::{
+    Read, Value, any_text, bytes, count, kind, list, or_none, text, time, word, wrong,
+};
 
 /// The word for a header that is left out.
 pub(super) const OFF: &str = "off";
+/// The shortest span that means anything.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// The longest body that may be held whole: what is longer has no business in a store of outcomes.
+const BODY_BYTES_MAX: u64 = 1 << 30;
+/// The word for no bound.
+pub(super) const UNBOUNDED: &str = "unbounded";
+/// The word for every header that may be kept.
+pub(super) const ALL: &str = "all";
 
 /// A profile of the table, with what the file says instead.
 pub(super) fn profile(root: &mut Table<'_>, overrides: &Overrides) -> Profile {
@@ -38,7 +54,7 @@ pub(super) fn profile(root: &mut Table<'_>, overrides: &Overrides) -> Profile {
     }
     statuses.finish();
     let mut table = root.table("rules");
-    profile.rules = rules::rules(&mut table, profile.rules);
+    profile.rules = rules(&mut table, profile.rules);
     table.finish();
     profile
 }
@@ -68,4 +84,131 @@ fn names(mut table: Table<'_>, names: &mut Names) {
         seen.push(name);
     }
     table.finish();
+}
+
+/// The rules, with what the table says instead.
+fn rules(table: &mut Table<'_>, mut rules: Rules) -> Rules {
+    table.set("methods", &mut rules.methods, list(method));
+    table.set("key", &mut rules.presence, word(PRESENCE));
+    table.set("scope", &mut rules.reach, word(REACH));
+    table.set("lease", &mut rules.lease, time(SHORTEST..=LEASE_MAX));
+    table.set("retention", &mut rules.retention, time(SHORTEST..=RETENTION_MAX));
+    table.set("lapse", &mut rules.lapse, word(LAPSE));
+    table.set("attempts_max", &mut rules.attempts_max, or_none(UNBOUNDED, count(1..=u64::from(u32::MAX))));
+    table.set("on_server_error", &mut rules.on_server_error, word(ON_SERVER_ERROR));
+    table.set("statuses_not_kept", &mut rules.statuses_not_kept, list(status_not_kept));
+    table.set("request_bytes_max", &mut rules.request_bytes_max, bytes(0..=BODY_BYTES_MAX));
+    table.set("response_bytes_max", &mut rules.response_bytes_max, bytes(0..=BODY_BYTES_MAX));
+    table.set("headers_kept", &mut rules.headers_kept, or_none(ALL, list(header)));
+    table.set("fields_left_out", &mut rules.fields_left_out, list(json_path));
+    table.set("while_running", &mut rules.while_running, while_running);
+    table.set("on_outage", &mut rules.on_outage, word(ON_OUTAGE));
+    rules
+}
+
+/// `"reject"` or `{ wait = "10s" }`.
+fn while_running(value: &Value<'_>) -> Read<WhileRunning> {
+    const WRITE: &str = "write \"reject\" or { wait = \"10s\" }";
+    if let Some(word) = value.get_ref().as_str() {
+        return if word == "reject" {
+            Ok(WhileRunning::Reject)
+        } else {
+            wrong(value, format!("is \"{word}\"; {WRITE}"))
+        };
+    }
+    let fields = value.get_ref().as_table();
+    let mut fields = fields.into_iter().flat_map(DeTable::iter);
+    match (fields.next(), fields.next()) {
+        (Some((name, span)), None) if name.get_ref() == "wait" => {
+            time(SHORTEST..=LEASE_MAX)(span).map(WhileRunning::Wait)
+        }
+        _ => wrong(value, format!("is {}; {WRITE}", kind(value))),
+    }
+}
+
+/// Every route of the file, each on top of the rules that all have.
+pub(super) fn routes(root: &mut Table<'_>, common: &Rules) -> Vec<Route> {
+    let mut routes: Vec<Route> = Vec::new();
+    for mut table in root.tables("route") {
+        if !table.has("path") {
+            table.wrong("path", "is missing: which paths is this route for? Write path = \"/charges\"");
+        }
+        let path = table.read("path", text(path));
+        let own = rules(&mut table, common.clone());
+        if let Some(path) = path {
+            let route = Route { path, rules: own };
+            if let Err(why) = judged(&route, &routes) {
+                table.wrong("path", &format!("is \"{}\"{why}", route.path));
+            }
+            routes.push(route);
+        }
+        table.finish();
+    }
+    routes
+}
+
+/// A path must be one, and nothing that is asked for may be under two routes.
+fn judged(route: &Route, others: &[Route]) -> Result<(), String> {
+    if let Err(error) = together(&[&route.path]) {
+        return Err(format!(", no pattern: {error}; write /charges, /charges/{{id}} or /v1/{{*rest}}"));
+    }
+    for other in others.iter().filter(|other| other.path == route.path) {
+        if let Some(method) = route.rules.methods.iter().find(|method| other.rules.methods.contains(method)) {
+            return Err(format!(
+                ", which has a route for {method} already; join the two, or give each its own methods"
+            ));
+        }
+    }
+    let mut differing = others.iter().filter(|other| other.path != route.path);
+    match differing
+        .find(|other| together(&[&other.path]).is_ok() && together(&[&other.path, &route.path]).is_err())
+    {
+        Some(other) => {
+            Err(format!(", which clashes with \"{}\": a path could be meant for both", other.path))
+        }
+        None => Ok(()),
+    }
+}
+
+fn together(paths: &[&str]) -> Result<(), String> {
+    let mut known = Router::new();
+    paths.iter().try_for_each(|path| known.insert(*path, ()).map_err(|error| error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::*;
+
+    fn route(path: &str, methods: &[Method]) -> Route {
+        Route { path: path.to_owned(), rules: Rules { methods: methods.to_vec(), ..Rules::default() } }
+    }
+
+    #[test]
+    fn one_path_may_have_a_route_for_each_method_and_not_two_for_one() {
+        let others = [route("/a", &[Method::POST])];
+        assert_eq!(judged(&route("/a", &[Method::PUT]), &others), Ok(()));
+        assert!(
+            judged(&route("/a", &[Method::PUT, Method::POST]), &others)
+                .is_err_and(|why| why.contains("for POST already"))
+        );
+    }
+
+    #[test]
+    fn two_patterns_that_mean_the_same_path_clash_and_one_that_is_narrower_does_not() {
+        let others = [route("/a/{id}", &[Method::POST])];
+        assert!(
+            judged(&route("/a/{name}", &[Method::POST]), &others)
+                .is_err_and(|why| why.contains("clashes with \"/a/{id}\""))
+        );
+        assert_eq!(judged(&route("/a/b", &[Method::POST]), &others), Ok(()));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_told_what_one_looks_like() {
+        for path in ["/{", "/{}", "/a/{*rest}/b", "/x{a}{b}"] {
+            assert!(judged(&route(path, &[]), &[]).is_err_and(|why| why.contains("/v1/{*rest}")), "{path}");
+        }
+    }
 }

@@ -7,13 +7,10 @@ use semel_listen::ServerTls;
 use semel_ops::store_setting::StoreFrom;
 
 use super::callers::{Callers, OTHERWISE, SOURCE, Source};
-use super::keywords::{
-    ACCESS_LOG, BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, REACH, UPSTREAM_VERSION,
-};
-use super::profile::OFF;
+use super::profile::{ALL, OFF, UNBOUNDED};
 use super::root::Meaning;
-use super::rules::{ALL, UNBOUNDED};
-use crate::settings::{Bounds, ProxySettings, Timeouts};
+use super::values::{ACCESS_LOG, BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, REACH, UPSTREAM_VERSION};
+use crate::settings::ProxySettings;
 
 pub(super) fn written(meaning: &Meaning) -> String {
     let Meaning { settings, store, callers } = meaning;
@@ -37,10 +34,10 @@ pub(super) fn written(meaning: &Meaning) -> String {
         text.push_str(&table("[[route]]", lines));
     }
     text.push_str(&table("[quotas]", quotas(settings)));
-    let tls = settings.tls.as_ref().map(ServerTls::lines).unwrap_or_default();
+    let tls = settings.listener.tls.as_ref().map(ServerTls::lines).unwrap_or_default();
     text.push_str(&table("[tls]", tls));
-    text.push_str(&table("[bounds]", bounds(&settings.bounds)));
-    text.push_str(&table("[timeouts]", timeouts(&settings.timeouts)));
+    text.push_str(&table("[bounds]", bounds(settings)));
+    text.push_str(&table("[timeouts]", timeouts(settings)));
     text
 }
 
@@ -52,7 +49,7 @@ fn root(settings: &ProxySettings, store: &StoreFrom) -> Lines {
     if let Some(file) = &settings.upstream_authorities {
         lines.push(("upstream_authorities", quoted(file.display())));
     }
-    lines.push(("listen", quoted(settings.listen)));
+    lines.push(("listen", quoted(settings.listener.listen)));
     lines.push(("trusted_proxies", listed(settings.trusted_proxies.iter().map(quoted))));
     lines.push(("store", store.line(&settings.store)));
     lines.push(("admin", quoted(settings.admin.map_or_else(|| OFF.to_owned(), |admin| admin.to_string()))));
@@ -77,7 +74,7 @@ fn principal(callers: &Callers) -> Lines {
         lines.push(("header", quoted(header)));
     }
     if let Some(token) = &callers.token {
-        lines.extend(token.written(&|text| quoted(text)));
+        lines.extend(token.lines());
     }
     if !matches!(callers.source, Source::Peer | Source::Shared) {
         lines.push(("or", quoted(word_for(OTHERWISE, &callers.otherwise))));
@@ -135,31 +132,20 @@ fn quotas(settings: &ProxySettings) -> Lines {
     lines.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-fn bounds(bounds: &Bounds) -> Lines {
-    vec![
-        ("connections_max", bounds.connections_max.to_string()),
-        ("connections_per_peer_max", bounds.connections_per_peer_max.to_string()),
-        ("in_flight_max", bounds.in_flight_max.to_string()),
-        ("held_bytes_max", sized(bounds.held_bytes_max as u64)),
-        ("head_bytes_max", sized(bounds.head_bytes_max as u64)),
-        ("streams_max", bounds.streams_max.to_string()),
-        ("upstream_idle_max", bounds.upstream_idle_max.to_string()),
-    ]
+fn bounds(settings: &ProxySettings) -> Lines {
+    let held = ("held_bytes_max", sized(settings.http.held_bytes_max as u64));
+    let mut lines = settings.listener.limits.lines(held);
+    lines.push(("upstream_idle_max", settings.upstream_limits.idle_max.to_string()));
+    lines
 }
 
-fn timeouts(timeouts: &Timeouts) -> Lines {
-    [
-        ("handshake", timeouts.handshake),
-        ("head", timeouts.head),
-        ("body", timeouts.body),
-        ("body_idle", timeouts.body_idle),
-        ("connect", timeouts.connect),
-        ("response", timeouts.response),
-        ("upgraded_idle", timeouts.upgraded_idle),
-        ("upstream_idle", timeouts.upstream_idle),
-        ("store", timeouts.store),
-        ("drain", timeouts.drain),
-    ]
-    .map(|(name, span)| (name, timed(span)))
-    .into()
+fn timeouts(settings: &ProxySettings) -> Lines {
+    let upstream = &settings.upstream_limits;
+    settings.listener.timeouts.lines(&[
+        ("connect", upstream.connect),
+        ("response", upstream.response),
+        ("upgraded_idle", upstream.upgraded_idle),
+        ("upstream_idle", upstream.idle),
+        ("store", settings.http.store_timeout),
+    ])
 }

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 
 use http::Uri;
 use semel_config::Table;
-use semel_http::{Route, Rules, Settings};
-use semel_listen::ServerTls;
+use semel_http::{Quotas, Route, Rules, Settings};
+use semel_listen::config::{MANY, read_timeout};
+use semel_listen::{Limits, ListenerConfig, ServerTls, Timeouts};
 use semel_ops::store_setting::{StoreFrom, StoreSetting};
 
 use super::callers::{self, Callers};
-use super::http_value::upstream;
-use super::keywords::{ACCESS_LOG, UPSTREAM_VERSION};
-use super::overrides::{Admin, Overrides};
-use super::{process, profile, route};
-use crate::settings::{Bounds, ProxySettings};
-use semel_config::value::{address, any_text, file, list, or_none, text, truth, word};
+use super::profile;
+use super::source::{Admin, Overrides};
+use super::values::{ACCESS_LOG, UPSTREAM_VERSION, upstream};
+use crate::settings::{ProxySettings, UpstreamLimits};
+use semel_config::value::{address, any_text, bytes, count, file, list, or_none, text, truth, word};
 
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
@@ -40,23 +40,18 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     let trusted_proxies = root.read("trusted_proxies", list(text(callers::network))).unwrap_or_default();
     let callers = callers::callers(root.table("principal"), &trusted_proxies);
     let profile = profile::profile(&mut root, overrides);
-    let routes = route::routes(&mut root, &profile.rules);
-    let bounds = process::bounds(root.table("bounds"));
-    let timeouts = process::timeouts(root.table("timeouts"));
-    let http = Settings {
-        scope: scope_prefix(&mut root),
-        quotas: process::quotas(root.table("quotas")),
-        store_timeout: timeouts.store,
-        body_timeout: timeouts.body,
-        held_bytes_max: bounds.held_bytes_max,
-        profile,
-        routes,
-    };
-    held(&root, &bounds, &http);
+    let routes = profile::routes(&mut root, &profile.rules);
+    let mut listener = ListenerConfig::new(listen);
+    let mut upstream_limits = UpstreamLimits::default();
+    let (scope, quotas) = (scope_prefix(&mut root), quotas(root.table("quotas")));
+    let mut http = Settings { scope, quotas, profile, routes, ..Settings::default() };
+    bounds(root.table("bounds"), &mut listener.limits, &mut upstream_limits, &mut http);
+    timeouts(root.table("timeouts"), &mut listener.timeouts, &mut upstream_limits, &mut http);
+    held(&root, &http);
     let access_log = root.read("access_log", word(ACCESS_LOG));
     let upstream_version = root.read("upstream_version", word(UPSTREAM_VERSION)).unwrap_or_default();
     let upstream_authorities = root.read("upstream_authorities", file);
-    let tls = ServerTls::read(&mut root);
+    listener.tls = ServerTls::read(&mut root);
     let admin_tokens_file = tokens(&mut root, overrides);
     let audit = root.read("audit", any_text).map(PathBuf::from);
     let audit = overrides.audit.clone().or(audit);
@@ -67,12 +62,11 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     }
     root.finish();
     let settings = ProxySettings {
-        listen,
+        listener,
         upstream: upstream?,
         store: store.address,
         principal: callers.principal()?,
         http,
-        tls,
         upstream_authorities,
         upstream_version,
         trusted_proxies,
@@ -80,8 +74,7 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         admin_tokens_file,
         audit,
         access_log: overrides.access_log.or(access_log).unwrap_or_default(),
-        bounds,
-        timeouts,
+        upstream_limits,
     };
     Some(Meaning { settings, store: store.from, callers })
 }
@@ -152,18 +145,51 @@ fn scope_prefix(root: &mut Table<'_>) -> Vec<String> {
     parts
 }
 
+fn bounds(mut table: Table<'_>, limits: &mut Limits, upstream: &mut UpstreamLimits, http: &mut Settings) {
+    limits.read(&mut table);
+    table.set("held_bytes_max", &mut http.held_bytes_max, bytes(1..=1 << 40));
+    table.set("upstream_idle_max", &mut upstream.idle_max, count(0..=MANY));
+    table.finish();
+}
+
+fn timeouts(
+    mut table: Table<'_>,
+    timeouts: &mut Timeouts,
+    upstream: &mut UpstreamLimits,
+    http: &mut Settings,
+) {
+    timeouts.read(&mut table);
+    read_timeout(&mut table, "connect", &mut upstream.connect);
+    read_timeout(&mut table, "response", &mut upstream.response);
+    read_timeout(&mut table, "upgraded_idle", &mut upstream.upgraded_idle);
+    read_timeout(&mut table, "upstream_idle", &mut upstream.idle);
+    read_timeout(&mut table, "store", &mut http.store_timeout);
+    http.body_timeout = timeouts.body;
+    table.finish();
+}
+
+fn quotas(mut table: Table<'_>) -> Option<Quotas> {
+    let quotas = Quotas {
+        new_keys_per_minute: table.read("new_keys_per_minute", count(1..=u64::MAX)),
+        records: table.read("records", count(1..=u64::MAX)),
+        bytes: table.read("bytes", bytes(1..=1 << 50)),
+    };
+    table.finish();
+    (quotas != Quotas::default()).then_some(quotas)
+}
+
 /// A body that is allowed must find room.
-fn held(root: &Table<'_>, bounds: &Bounds, http: &Settings) {
+fn held(root: &Table<'_>, http: &Settings) {
     let most = |rules: &Rules| rules.request_bytes_max.max(rules.response_bytes_max);
     let rules =
         std::iter::once(&http.profile.rules).chain(http.routes.iter().map(|Route { rules, .. }| rules));
     let most = rules.map(most).max().unwrap_or(0);
-    if most > bounds.held_bytes_max {
+    if most > http.held_bytes_max {
         root.wrong(
             "bounds",
             &format!(
                 "lets bodies of {} bytes be held at once, and a route allows one of {most}; raise held_bytes_max",
-                bounds.held_bytes_max
+                http.held_bytes_max
             ),
         );
     }

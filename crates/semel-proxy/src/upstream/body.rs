@@ -10,8 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use semel_http::ResponseBody;
 
-use super::link::Link;
-use super::pool::Pool;
+use super::http1::{Link, Pool};
 use semel_listen::{BodyError, Idle};
 
 /// The body of the upstream's answer.
@@ -102,16 +101,9 @@ impl Body for UpstreamBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match self.source.poll_next(cx) {
-            Poll::Ready(frame) => {
-                self.idle.progressed();
-                Poll::Ready(frame)
-            }
-            Poll::Pending => {
-                let stalled = self.idle.poll_waited(cx);
-                stalled.map(|()| Some(Err(BodyError::Stalled(self.idle.span()))))
-            }
-        }
+        let polled = self.source.poll_next(cx);
+        let stalled = |span| Some(Err(BodyError::Stalled(span)));
+        self.idle.bounded(polled, cx).map(|frame| frame.unwrap_or_else(stalled))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,4 +1,4 @@
-//! A new connection to the upstream.
+//! A new connection to the upstream, and whom to trust as it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,12 +8,15 @@ use std::time::Duration;
 use http::Uri;
 use http::uri::Scheme;
 use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
 use semel::{Error, ErrorKind, Result};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::{TlsConnector, TlsStream};
 
+use crate::settings::{ProxySettings, UpstreamVersion};
 use semel_listen::PlainOrTls;
+use semel_listen::tls::{certificates, provider, refused, unusable};
 
 /// Where the upstream is, and how it is secured.
 pub(super) struct Dial {
@@ -33,7 +36,7 @@ pub(super) struct Dialled {
 impl Dial {
     pub(super) fn new(
         upstream: &Uri,
-        tls: Option<Arc<rustls::ClientConfig>>,
+        tls: Option<Arc<ClientConfig>>,
         connect_timeout: Duration,
     ) -> Result<Self> {
         let refused = |message: String| Error::new(ErrorKind::Invalid, message);
@@ -56,7 +59,9 @@ impl Dial {
     /// Connects, and secures the line if it is to be.
     pub(super) async fn dial(&self) -> io::Result<Dialled> {
         let too_slow = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time");
-        timeout(self.connect_timeout, self.connect()).await.map_err(too_slow)?
+        let dialled = timeout(self.connect_timeout, self.connect()).await.map_err(too_slow)??;
+        metrics::counter!("semel_http_upstream_connects_total").increment(1);
+        Ok(dialled)
     }
 
     async fn connect(&self) -> io::Result<Dialled> {
@@ -72,4 +77,28 @@ impl Dial {
         };
         Ok(Dialled { wire, socket })
     }
+}
+
+/// Whom to trust, and what to speak, towards the upstream.
+pub(super) fn to_upstream(settings: &ProxySettings) -> Result<Arc<ClientConfig>> {
+    let mut authorities = RootCertStore::empty();
+    // What cannot be read of the system's is left out: the authority that matters may be among the others.
+    authorities.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if let Some(file) = &settings.upstream_authorities {
+        for certificate in certificates(file)? {
+            authorities
+                .add(certificate)
+                .map_err(|error| refused(file, "holds a certificate that is no authority's", error))?;
+        }
+    }
+    let mut config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(&error))?
+        .with_root_certificates(authorities)
+        .with_no_client_auth();
+    config.alpn_protocols = match settings.upstream_version {
+        UpstreamVersion::Http1 => vec![b"http/1.1".to_vec()],
+        UpstreamVersion::Http2 => vec![b"h2".to_vec()],
+    };
+    Ok(Arc::new(config))
 }

@@ -1,8 +1,7 @@
 //! The service behind the proxy: connections to it, and what comes back.
 //!
-//! - [`dial`]: a new connection. [`link`]: one of HTTP/1.1, and one exchange on it. [`pool`]: those that are idle.
-//! - [`multiplexed`]: the one connection of HTTP/2.
-//! - [`outgoing`]: a request's body on its way. [`patience`]: how long its answer may take. [`body`]: what comes back.
+//! - [`dial`]: a new connection. [`http1`]: those of HTTP/1.1, and the idle ones. [`http2`]: the one of HTTP/2.
+//! - [`outgoing`]: a request's body on its way, and how long its answer may take. [`body`]: what comes back.
 //! - [`send`]: a request goes out once, and what is known of it afterwards.
 //!
 //! A connection of HTTP/1.1 has no task of its own: whoever waits for its answer drives it. That saves two wake-ups a
@@ -10,11 +9,9 @@
 
 mod body;
 mod dial;
-mod link;
-mod multiplexed;
+mod http1;
+mod http2;
 mod outgoing;
-mod patience;
-mod pool;
 mod send;
 
 pub use body::UpstreamBody;

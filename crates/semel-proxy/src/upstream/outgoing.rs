@@ -1,13 +1,16 @@
-//! A request's body on its way to the upstream, watched from outside.
+//! A request's body on its way to the upstream, watched from outside, and how long the head of its answer may take.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
 use semel_http::RequestBody;
+use tokio::time::{Instant, Sleep};
 
 use semel_listen::ClientBody;
 
@@ -77,5 +80,37 @@ where
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+pin_project! {
+    /// A span that starts again for as long as the request's body keeps going out: a long upload is not a slow answer.
+    pub(super) struct Patience {
+        span: Duration,
+        #[pin]
+        timer: Sleep,
+        progress: Option<Arc<Progress>>,
+        frames_seen: u64,
+    }
+}
+
+impl Patience {
+    pub(super) fn new(span: Duration, progress: Option<Arc<Progress>>) -> Self {
+        Self { span, timer: tokio::time::sleep(span), progress, frames_seen: 0 }
+    }
+
+    /// Ready once nothing went out for the whole span.
+    pub(super) fn poll_over(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        loop {
+            ready!(this.timer.as_mut().poll(cx));
+            let frames = this.progress.as_ref().map_or(0, |progress| progress.frames());
+            if frames == *this.frames_seen {
+                return Poll::Ready(());
+            }
+            *this.frames_seen = frames;
+            let now = Instant::now();
+            this.timer.as_mut().reset(now.checked_add(*this.span).unwrap_or(now));
+        }
     }
 }

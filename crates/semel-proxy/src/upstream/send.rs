@@ -12,17 +12,16 @@ use http::uri::Scheme;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
 use semel::Error;
 
 use super::Sent;
 use super::body::UpstreamBody;
-use super::dial::Dial;
-use super::link::{Exchanged, Link};
-use super::multiplexed::{self, Multiplexed};
-use super::patience::Patience;
-use super::pool::Pool;
-use crate::settings::{ProxySettings, Timeouts, UpstreamVersion};
-use crate::tls;
+use super::dial::{Dial, to_upstream};
+use super::http1::{Link, Pool};
+use super::http2::{self, Multiplexed};
+use super::outgoing::Patience;
+use crate::settings::{ProxySettings, UpstreamVersion};
 
 /// How many idle connections may turn out to be closed before a new one is made.
 const IDLE_TRIES_MAX: u32 = 3;
@@ -38,6 +37,30 @@ pub(crate) struct Upstream {
 enum Lines {
     Http1(Arc<Pool>),
     Http2(Multiplexed),
+}
+
+/// What is known of a request once its exchange is over.
+pub(super) enum Exchanged {
+    /// The head of an answer came.
+    Answered(Response<Incoming>),
+    /// Not one byte was written: it may go out on another connection.
+    NeverLeft(Box<Request<Sent>>),
+    /// It was written, at least in part, and no answer came.
+    Lost(hyper::Error),
+    /// It was written, at least in part, and no answer came in time.
+    TooSlow,
+}
+
+impl From<Result<Response<Incoming>, TrySendError<Request<Sent>>>> for Exchanged {
+    fn from(answer: Result<Response<Incoming>, TrySendError<Request<Sent>>>) -> Self {
+        match answer {
+            Ok(response) => Self::Answered(response),
+            Err(mut error) => match error.take_message() {
+                Some(request) => Self::NeverLeft(Box::new(request)),
+                None => Self::Lost(error.into_error()),
+            },
+        }
+    }
 }
 
 /// Why there is no answer.
@@ -87,16 +110,15 @@ impl fmt::Display for Failure {
 
 impl Upstream {
     pub(crate) fn new(settings: &ProxySettings) -> Result<Self, Error> {
-        let tls = (settings.upstream.scheme() == Some(&Scheme::HTTPS)).then(|| tls::to_upstream(settings));
-        let Timeouts { connect, response, body_idle, upstream_idle, .. } = settings.timeouts;
+        let tls = (settings.upstream.scheme() == Some(&Scheme::HTTPS)).then(|| to_upstream(settings));
+        let limits = &settings.upstream_limits;
         let lines = match settings.upstream_version {
-            UpstreamVersion::Http1 => {
-                Lines::Http1(Arc::new(Pool::new(settings.bounds.upstream_idle_max, upstream_idle)))
-            }
+            UpstreamVersion::Http1 => Lines::Http1(Arc::new(Pool::new(limits.idle_max, limits.idle))),
             UpstreamVersion::Http2 => Lines::Http2(Multiplexed::default()),
         };
-        let dial = Dial::new(&settings.upstream, tls.transpose()?, connect)?;
-        Ok(Self { dial, lines, response_timeout: response, body_idle })
+        let dial = Dial::new(&settings.upstream, tls.transpose()?, limits.connect)?;
+        let body_idle = settings.listener.timeouts.body_idle;
+        Ok(Self { dial, lines, response_timeout: limits.response, body_idle })
     }
 
     /// Closes idle connections that are past their time.
@@ -108,31 +130,32 @@ impl Upstream {
     }
 
     /// Sends a request once. It may try several connections, for as long as not one byte of it was written.
-    pub(crate) async fn send(&self, request: Request<Sent>) -> Result<Response<UpstreamBody>, Failure> {
-        match &self.lines {
-            Lines::Http1(pool) => self.send_http1(pool, request).await,
-            Lines::Http2(shared) => self.send_http2(shared, request).await,
+    pub(crate) async fn send(&self, mut request: Request<Sent>) -> Result<Response<UpstreamBody>, Failure> {
+        if matches!(self.lines, Lines::Http1(_)) {
+            announce_length(&mut request);
         }
-    }
-
-    async fn send_http1(
-        &self,
-        pool: &Arc<Pool>,
-        mut request: Request<Sent>,
-    ) -> Result<Response<UpstreamBody>, Failure> {
-        announce_length(&mut request);
         let progress = request.body().progress();
         for tries in 0_u32.. {
-            let idle = if tries < IDLE_TRIES_MAX { pool.take() } else { None };
-            let is_fresh = idle.is_none();
-            let mut link = match idle {
-                Some(link) => link,
-                None => self.connect().await.map_err(Failure::Unreachable)?,
-            };
             let patience = Patience::new(self.response_timeout, progress.clone());
-            match link.exchange(request, patience).await {
-                Exchanged::Answered(response) => return Ok(self.answered(response, link, pool).await),
-                Exchanged::NeverLeft(_) if is_fresh => return Err(Failure::Unreachable(closed_at_once())),
+            let (exchanged, is_last, link) = match &self.lines {
+                Lines::Http1(pool) => {
+                    let idle = if tries < IDLE_TRIES_MAX { pool.take() } else { None };
+                    let is_fresh = idle.is_none();
+                    let mut link = match idle {
+                        Some(link) => link,
+                        None => self.connect().await.map_err(Failure::Unreachable)?,
+                    };
+                    (link.exchange(request, patience).await, is_fresh, Some((link, pool)))
+                }
+                Lines::Http2(shared) => {
+                    let mut sender = shared.connected(&self.dial).await.map_err(Failure::Unreachable)?;
+                    // The second connection is for a request that never left on the first.
+                    (http2::exchange(&mut sender, request, patience).await, tries > 0, None)
+                }
+            };
+            match exchanged {
+                Exchanged::Answered(response) => return Ok(self.answered(response, link).await),
+                Exchanged::NeverLeft(_) if is_last => break,
                 Exchanged::NeverLeft(back) => request = *back,
                 Exchanged::Lost(_) if progress.as_ref().is_some_and(|progress| progress.failed()) => {
                     return Err(Failure::Incomplete);
@@ -141,56 +164,34 @@ impl Upstream {
                 Exchanged::TooSlow => return Err(Failure::TooSlow(self.response_timeout)),
             }
         }
-        Err(Failure::Unreachable(closed_at_once()))
+        let message = "the connection was closed before anything was sent";
+        Err(Failure::Unreachable(io::Error::new(io::ErrorKind::ConnectionReset, message)))
     }
 
     async fn connect(&self) -> io::Result<Link> {
-        let dialled = self.dial.dial().await?;
-        metrics::counter!("semel_http_upstream_connects_total").increment(1);
-        Link::new(dialled).await.map_err(io::Error::other)
+        Link::new(self.dial.dial().await?).await.map_err(io::Error::other)
     }
 
     async fn answered(
         &self,
         response: Response<Incoming>,
-        mut link: Link,
-        pool: &Arc<Pool>,
+        link: Option<(Link, &Arc<Pool>)>,
     ) -> Response<UpstreamBody> {
         let (parts, incoming) = response.into_parts();
-        if !incoming.is_end_stream() {
-            let body = UpstreamBody::http1(incoming, link, Arc::clone(pool), self.body_idle);
-            return Response::from_parts(parts, body);
-        }
-        // Nobody would poll a body that has ended, so its connection is given back here.
-        if poll_fn(|cx| Poll::Ready(link.is_reusable(cx))).await {
-            pool.put(link);
-        }
-        Response::from_parts(parts, UpstreamBody::empty())
-    }
-
-    async fn send_http2(
-        &self,
-        shared: &Multiplexed,
-        mut request: Request<Sent>,
-    ) -> Result<Response<UpstreamBody>, Failure> {
-        let progress = request.body().progress();
-        // The second connection is for a request that never left on the first.
-        for _ in 0..2 {
-            let mut sender = shared.connected(&self.dial).await.map_err(Failure::Unreachable)?;
-            let patience = Patience::new(self.response_timeout, progress.clone());
-            match multiplexed::exchange(&mut sender, request, patience).await {
-                Exchanged::Answered(response) => {
-                    return Ok(response.map(|incoming| UpstreamBody::http2(incoming, self.body_idle)));
-                }
-                Exchanged::NeverLeft(back) => request = *back,
-                Exchanged::Lost(_) if progress.as_ref().is_some_and(|progress| progress.failed()) => {
-                    return Err(Failure::Incomplete);
-                }
-                Exchanged::Lost(error) => return Err(Failure::Lost(error)),
-                Exchanged::TooSlow => return Err(Failure::TooSlow(self.response_timeout)),
+        let body = match link {
+            None => UpstreamBody::http2(incoming, self.body_idle),
+            Some((link, pool)) if !incoming.is_end_stream() => {
+                UpstreamBody::http1(incoming, link, Arc::clone(pool), self.body_idle)
             }
-        }
-        Err(Failure::Unreachable(closed_at_once()))
+            Some((mut link, pool)) => {
+                // Nobody would poll a body that has ended, so its connection is given back here.
+                if poll_fn(|cx| Poll::Ready(link.is_reusable(cx))).await {
+                    pool.put(link);
+                }
+                UpstreamBody::empty()
+            }
+        };
+        Response::from_parts(parts, body)
     }
 }
 
@@ -201,8 +202,4 @@ fn announce_length(request: &mut Request<Sent>) {
     if !body.is_end_stream() && body.size_hint().exact().is_none() {
         request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
-}
-
-fn closed_at_once() -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionReset, "the connection was closed before anything was sent")
 }

@@ -52,7 +52,7 @@ async fn a_proxy_that_drains_is_not_ready() {
     .await;
     let mut settings = settings(service.address);
     settings.admin = Some("127.0.0.1:0".parse().expect("is an address"));
-    settings.timeouts.drain = std::time::Duration::from_secs(5);
+    settings.listener.timeouts.drain = std::time::Duration::from_secs(5);
     let proxy = start(settings).await;
     let admin = proxy.admin().expect("listens");
     let mut client = Client::connect(proxy.listening()).await;

@@ -32,7 +32,7 @@ async fn held_up() -> (Service, Arc<Semaphore>) {
 async fn a_request_too_many_is_told_to_come_back() {
     let (service, go_on) = held_up().await;
     let mut settings = settings(service.address);
-    settings.bounds.in_flight_max = 2;
+    settings.listener.limits.in_flight_max = 2;
     let proxy = start(settings).await;
     let mut held = Vec::new();
     for _ in 0..2 {
@@ -58,7 +58,7 @@ async fn one_peer_has_no_more_than_its_share_of_connections() {
     let (service, go_on) = held_up().await;
     go_on.add_permits(99);
     let mut settings = settings(service.address);
-    settings.bounds.connections_per_peer_max = 2;
+    settings.listener.limits.connections_per_peer_max = 2;
     let proxy = start(settings).await;
     let mut held = Vec::new();
     for _ in 0..2 {
@@ -84,7 +84,7 @@ async fn one_peer_has_no_more_than_its_share_of_connections() {
 async fn a_head_that_does_not_come_in_time_ends_the_connection() {
     let service = Service::mirror().await;
     let mut settings = settings(service.address);
-    settings.timeouts.head = Duration::from_millis(100);
+    settings.listener.timeouts.head = Duration::from_millis(100);
     let proxy = start(settings).await;
     for first in ["", "G", "PRI * HT", "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ", GET] {
         let mut client = Client::connect(proxy.listening()).await;
@@ -104,7 +104,7 @@ async fn a_head_that_does_not_come_in_time_ends_the_connection() {
 async fn a_head_that_is_too_long_is_refused() {
     let service = Service::mirror().await;
     let mut settings = settings(service.address);
-    settings.bounds.head_bytes_max = 10_000;
+    settings.listener.limits.head_bytes_max = 10_000;
     let proxy = start(settings).await;
     let with = |length: usize| format!("GET / HTTP/1.1\r\nHost: a\r\nX-Long: {}\r\n\r\n", "x".repeat(length));
     assert_eq!(Client::connect(proxy.listening()).await.ask(&with(9_000)).await.status, 200);
@@ -126,7 +126,7 @@ async fn a_client_that_does_not_read_is_given_up() {
     })
     .await;
     let mut settings = settings(service.address);
-    settings.timeouts.body_idle = Duration::from_millis(200);
+    settings.listener.timeouts.body_idle = Duration::from_millis(200);
     let proxy = start(settings).await;
     let mut client = Client::connect(proxy.listening()).await;
     client.write(GET).await;

@@ -6,9 +6,10 @@ use http::{Method, StatusCode};
 use semel::{Lapse, OnOutage};
 use semel_config::Errors;
 use semel_http::{Bare, Code, OnServerError, Presence, Profile, Reach, WhileRunning};
+use semel_listen::ListenerConfig;
 use semel_ops::store_setting::StoreOverrides;
 use semel_proxy::config::{Admin, Config, Named, Overrides};
-use semel_proxy::{AccessLog, Bounds, ProxySettings, Timeouts, UpstreamVersion};
+use semel_proxy::{AccessLog, ProxySettings, UpstreamLimits, UpstreamVersion};
 
 const UPSTREAM: &str = "upstream = 'http://127.0.0.1:3000'\n";
 
@@ -32,11 +33,12 @@ fn an_upstream_is_all_that_a_file_needs() {
     let settings = settings("");
     assert_eq!(settings.upstream, "http://127.0.0.1:3000");
     assert_eq!(
-        (settings.listen.to_string(), settings.admin.map(|admin| admin.to_string())),
+        (settings.listener.listen.to_string(), settings.admin.map(|admin| admin.to_string())),
         ("127.0.0.1:8080".into(), Some("127.0.0.1:9464".into()))
     );
     assert_eq!(settings.store.to_string(), "file:./semel-data");
-    assert_eq!((settings.bounds, settings.timeouts), (Bounds::default(), Timeouts::default()));
+    assert_eq!(settings.listener, ListenerConfig::new(settings.listener.listen));
+    assert_eq!(settings.upstream_limits, UpstreamLimits::default());
     assert_eq!(format!("{:?}", settings.http.profile), format!("{:?}", Profile::ietf()));
     let errors =
         Config::none("semel proxy").settings().expect_err("nobody said where requests go").to_string();
@@ -145,17 +147,14 @@ fn what_the_process_may_use_is_said_with_units() {
         store = '250ms'
         drain = '0s'",
     );
-    assert_eq!((settings.listen.to_string(), settings.admin), ("127.0.0.1:80".into(), None));
+    assert_eq!((settings.listener.listen.to_string(), settings.admin), ("127.0.0.1:80".into(), None));
     assert_eq!((settings.access_log, settings.upstream_version), (AccessLog::Json, UpstreamVersion::Http2));
     assert_eq!(settings.http.scope, ["acme", "payments"]);
     let quotas = settings.http.quotas.expect("are said");
     assert_eq!((quotas.new_keys_per_minute, quotas.records, quotas.bytes), (Some(600), None, Some(1 << 30)));
-    assert_eq!((settings.bounds.held_bytes_max, settings.bounds.streams_max), (32 << 20, 7));
-    assert_eq!(
-        (settings.timeouts.store, settings.http.store_timeout),
-        (Duration::from_millis(250), Duration::from_millis(250))
-    );
-    assert_eq!(settings.timeouts.drain, Duration::ZERO);
+    assert_eq!((settings.http.held_bytes_max, settings.listener.limits.streams_max), (32 << 20, 7));
+    assert_eq!(settings.http.store_timeout, Duration::from_millis(250));
+    assert_eq!(settings.listener.timeouts.drain, Duration::ZERO);
 }
 
 #[test]
@@ -290,12 +289,15 @@ fn the_command_line_goes_before_the_file_and_the_file_before_the_environment() {
         access_log: Some(AccessLog::Off),
     };
     let settings = file.clone().with_overrides(overrides).settings().expect("is fine");
-    assert_eq!((settings.upstream.port_u16(), settings.listen.port(), settings.admin), (Some(9), 10, None));
+    assert_eq!(
+        (settings.upstream.port_u16(), settings.listener.listen.port(), settings.admin),
+        (Some(9), 10, None)
+    );
     assert_eq!((settings.store.to_string(), settings.access_log), ("file:b".into(), AccessLog::Off));
     assert_eq!(settings.http.profile.statuses.of(Code::Mismatch), StatusCode::BAD_REQUEST);
     let variable = Overrides { store: StoreOverrides { store: None, variable }, ..Overrides::default() };
     let kept = file.with_overrides(variable.clone()).settings().expect("is fine");
-    assert_eq!((kept.store.to_string(), kept.listen.port()), ("file:a".into(), 1));
+    assert_eq!((kept.store.to_string(), kept.listener.listen.port()), ("file:a".into(), 1));
     let unsaid = parsed(UPSTREAM).expect("is TOML").with_overrides(variable).settings().expect("is fine");
     assert_eq!(unsaid.store.to_string(), "file:c");
 }

@@ -75,7 +75,7 @@ async fn a_run_whose_client_has_gone_is_waited_for() {
 async fn what_does_not_finish_in_time_is_cut_off_and_counted() {
     let (service, _never) = held_up().await;
     let mut settings = settings(service.address);
-    settings.timeouts.drain = Duration::from_millis(200);
+    settings.listener.timeouts.drain = Duration::from_millis(200);
     let proxy = start(settings).await;
     let mut clients = Vec::new();
     for _ in 0..3 {

@@ -59,7 +59,7 @@ async fn an_answer_that_does_not_come_in_time_is_unknown() {
     })
     .await;
     let mut settings = settings(service.address);
-    settings.timeouts.response = Duration::from_millis(100);
+    settings.upstream_limits.response = Duration::from_millis(100);
     let proxy = start(settings).await;
     for (request, status) in [(PLAIN, 504), (KEYED, 504), (KEYED, 409)] {
         let answer = Client::connect(proxy.listening()).await.ask(request).await;
@@ -113,7 +113,7 @@ async fn a_body_that_stalls_is_given_up_and_said_so() {
     })
     .await;
     let mut settings = settings(service.address);
-    settings.timeouts.body_idle = Duration::from_millis(100);
+    settings.listener.timeouts.body_idle = Duration::from_millis(100);
     let proxy = start(settings).await;
     for key in ["", "Authorization: t\r\nIdempotency-Key: k\r\n"] {
         let request = format!("POST / HTTP/1.1\r\nHost: a\r\n{key}Content-Length: 10\r\n\r\nhalf");
@@ -134,7 +134,7 @@ async fn a_response_that_stalls_is_cut_off() {
     })
     .await;
     let mut settings = settings(service.address);
-    settings.timeouts.body_idle = Duration::from_millis(100);
+    settings.listener.timeouts.body_idle = Duration::from_millis(100);
     let proxy = start(settings).await;
     let mut client = Client::connect(proxy.listening()).await;
     client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;

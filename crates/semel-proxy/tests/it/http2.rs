@@ -82,7 +82,7 @@ async fn an_answer_that_its_client_opens_no_window_for_is_given_up() {
     let body = "x".repeat(100_000);
     let service = Service::routed(axum::Router::new().fallback(move || async move { body })).await;
     let mut settings = settings(service.address);
-    settings.timeouts.body_idle = Duration::from_millis(200);
+    settings.listener.timeouts.body_idle = Duration::from_millis(200);
     let proxy = start(settings).await;
     let stream = TcpStream::connect(proxy.listening()).await.expect("connects");
     let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
@@ -102,7 +102,7 @@ async fn an_answer_that_its_client_opens_no_window_for_is_given_up() {
 async fn a_connection_that_asks_for_nothing_more_is_closed() {
     let service = Service::mirror().await;
     let mut settings = settings(service.address);
-    settings.timeouts.head = Duration::from_millis(100);
+    settings.listener.timeouts.head = Duration::from_millis(100);
     let proxy = start(settings).await;
     let mut sender = connect(proxy.listening()).await;
     let seen = text(sender.send_request(post("/", "hi")).await.expect("is answered")).await;

@@ -92,6 +92,6 @@ async fn rules_that_are_reloaded_hold_from_the_next_request_on() {
     proxy.reload(first).expect("is taken");
     assert_eq!(client.ask(CHARGE).await.text(), "charge 1", "what was kept is still known");
     assert_eq!(calls.load(Ordering::SeqCst), 1);
-    strict.listen.set_port(1);
+    strict.listener.listen.set_port(1);
     assert_eq!(proxy.needs_restart(&strict), ["listen"]);
 }

@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 
 use semel_http::{Principal, Settings};
+use semel_listen::ListenerConfig;
 use semel_ops::store_url::Address;
-use semel_proxy::{AccessLog, Bounds, Proxy, ProxySettings, Running, Timeouts, UpstreamVersion};
+use semel_proxy::{AccessLog, Proxy, ProxySettings, Running, UpstreamLimits, UpstreamVersion};
 use semel_server::access::{Audit, Tokens};
 use semel_server::admin;
 use semel_server::state::AppState;
@@ -12,12 +13,11 @@ use semel_server::state::AppState;
 /// What a test starts from: everything at its default, on a free port, in memory, silent.
 pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
     ProxySettings {
-        listen: "127.0.0.1:0".parse().expect("is an address"),
+        listener: ListenerConfig::new("127.0.0.1:0".parse().expect("is an address")),
         upstream: format!("http://{upstream}").parse().expect("is a URL"),
         store: Address::Memory,
         principal: Principal::header("authorization"),
         http: Settings::default(),
-        tls: None,
         upstream_authorities: None,
         upstream_version: UpstreamVersion::Http1,
         trusted_proxies: Vec::new(),
@@ -25,8 +25,7 @@ pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
         admin_tokens_file: None,
         audit: None,
         access_log: AccessLog::Off,
-        bounds: Bounds::default(),
-        timeouts: Timeouts::default(),
+        upstream_limits: UpstreamLimits::default(),
     }
 }
 

@@ -46,7 +46,7 @@ async fn clients_over_tls_are_served_in_the_version_they_agreed_on() {
     let (_folder, tls) = certificate();
     let service = Service::mirror().await;
     let mut settings = settings(service.address);
-    settings.tls = Some(tls.clone());
+    settings.listener.tls = Some(tls.clone());
     let proxy = start(settings).await;
     let stream = connect(proxy.listening(), &tls, b"http/1.1").await.expect("is secured");
     let answer = Client::over(stream).ask("GET /tls HTTP/1.1\r\nHost: a\r\n\r\n").await;
@@ -69,7 +69,7 @@ async fn a_client_without_tls_gets_nothing_from_a_proxy_that_has_it() {
     let (_folder, tls) = certificate();
     let service = Service::mirror().await;
     let mut settings = settings(service.address);
-    settings.tls = Some(tls);
+    settings.listener.tls = Some(tls);
     let proxy = start(settings).await;
     let mut client = Client::connect(proxy.listening()).await;
     client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
@@ -103,7 +103,7 @@ async fn files_that_hold_no_certificate_are_named() {
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "nothing").expect("is written");
     let mut settings = settings(service.address);
-    settings.tls = Some(ServerTls { certificate: empty.clone(), ..tls });
+    settings.listener.tls = Some(ServerTls { certificate: empty.clone(), ..tls });
     let error = semel_proxy::Proxy::start(settings).await.err().expect("is refused").to_string();
     assert!(error.contains("empty.pem"), "{error}");
 }

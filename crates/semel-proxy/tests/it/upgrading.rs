@@ -57,7 +57,7 @@ async fn an_upgrade_to_another_http_is_not_passed_on() {
 async fn an_upgraded_connection_that_is_idle_for_too_long_ends() {
     let service = echo().await;
     let mut settings = settings(service.address);
-    settings.timeouts.upgraded_idle = Duration::from_millis(100);
+    settings.upstream_limits.upgraded_idle = Duration::from_millis(100);
     let proxy = start(settings).await;
     let mut client = Client::connect(proxy.listening()).await;
     client.write(UPGRADE).await;
@@ -70,7 +70,7 @@ async fn an_upgraded_connection_that_is_idle_for_too_long_ends() {
 async fn an_upgraded_connection_is_cut_off_at_the_end_of_a_drain() {
     let service = echo().await;
     let mut settings = settings(service.address);
-    settings.timeouts.drain = Duration::from_millis(100);
+    settings.listener.timeouts.drain = Duration::from_millis(100);
     let proxy = start(settings).await;
     let mut client = Client::connect(proxy.listening()).await;
     client.write(UPGRADE).await;

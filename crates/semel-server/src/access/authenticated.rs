@@ -7,8 +7,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
-use super::caller::Caller;
-use super::role::Need;
+use super::caller::{Caller, Need};
 use crate::api::problem::{Code, Problem};
 use crate::dashboard::session_of;
 use crate::state::AppState;

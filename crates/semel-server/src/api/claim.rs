@@ -1,22 +1,21 @@
 //! Claims and `record_once`, one or many.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
-use semel::{Decision, Permit};
+use semel::{Decision, Outcome, Permit};
 
-use super::admit::admit;
-use super::body::{Answer, Json};
-use super::each::each;
+use super::ask::{Answer, Ask, each};
 #[cfg(feature = "openapi")]
 use super::openapi::Refused;
 use super::permit_text;
 use super::problem::Problem;
-use super::wire::{Answers, Asked, Batch, Claim, Decided, Granting, RecordOnce, RecordedOnce};
-use crate::access::{Authenticated, Caller, Need};
-use crate::monitoring::Seen;
+#[cfg(feature = "openapi")]
+use super::wire::Batch;
+use super::wire::{Answers, Asked, Claim, Decided, Granting, RecordOnce, RecordedOnce};
+use crate::access::Caller;
+use crate::monitoring::{DecisionKind, Seen};
 use crate::state::AppState;
+use semel_ops::record_json::Content;
 
 /// Claim a key: exactly one of all callers is told to run
 ///
@@ -24,16 +23,12 @@ use crate::state::AppState;
 /// whose caller went away before it could be told is given back at once.
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/claim", tag = "work", operation_id = "claim", request_body = Claim,
     responses((status = 200, description = "The decision.", body = Decided, example = json!({"decision": "run", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "permit": "p1.AAAAAAAAAAAAAAAAAAAAAQ", "attempt": 1, "fence": 17, "lease_ms": 60000, "steps": []})), Refused)))]
-pub(super) async fn claim(
-    State(served): State<Arc<AppState>>,
-    asker: Authenticated,
-    body: Json,
-) -> Result<Answer, Problem> {
-    admit(&asker, Need::Claim, 1)?;
-    let Asked { claim, wait, content } = body.read::<Claim<'_>>()?.asked(&asker.0)?;
+pub(super) async fn claim(ask: Ask) -> Result<Answer, Problem> {
+    let Asked { claim, wait, content } = ask.one::<Claim<'_>>()?.asked(&ask.asker.0)?;
+    let served = &ask.served;
     let decision =
-        if wait.is_zero() { served.semel.claim(claim).await? } else { patient(&served, claim, wait).await? };
-    let granting = granting(&served, &decision);
+        if wait.is_zero() { served.semel.claim(claim).await? } else { patient(served, claim, wait).await? };
+    let granting = granting(served, &decision);
     Answer::of(&Decided::of(&decision, &granting, content)?)
 }
 
@@ -54,21 +49,12 @@ async fn patient(served: &AppState, claim: semel::Claim, wait: Duration) -> Resu
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/claim/batch", tag = "work", operation_id = "claim_batch",
     request_body = Batch<Claim>,
     responses((status = 200, description = "The decisions, in order.", body = Answers<Decided>, example = json!({"answers": [{"decision": "busy", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "owner": "worker-7", "since": "2026-11-16T02:14:26.123456Z", "retry_after_ms": 41200}]})), Refused)))]
-pub(super) async fn claim_batch(
-    State(served): State<Arc<AppState>>,
-    asker: Authenticated,
-    body: Json,
-) -> Result<Answer, Problem> {
-    asker.need(Need::Claim)?;
-    let wanted: Vec<_> = {
-        let items = body.read::<Batch<Claim<'_>>>()?.items()?;
-        admit(&asker, Need::Claim, items.len())?;
-        items.iter().map(|item| asked_at_once(item, &asker.0)).collect()
-    };
+pub(super) async fn claim_batch(ask: Ask) -> Result<Answer, Problem> {
+    let wanted = ask.many(|item: Claim<'_>| asked_at_once(&item, &ask.asker.0))?;
     let decided = each(wanted.into_iter().map(async |wanted| {
         let Asked { claim, content, .. } = wanted?;
-        let decision = served.semel.claim(claim).await?;
-        let granting = granting(&served, &decision);
+        let decision = ask.served.semel.claim(claim).await?;
+        let granting = granting(&ask.served, &decision);
         Ok((decision, granting, content))
     }))
     .await;
@@ -93,16 +79,8 @@ fn asked_at_once(item: &Claim<'_>, caller: &Caller) -> Result<Asked, Problem> {
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/record_once", tag = "work", operation_id = "record_once",
     request_body = RecordOnce,
     responses((status = 200, description = "The decision.", body = RecordedOnce, example = json!({"decision": "recorded", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "remembered_until": "2026-11-17T02:14:26.123456Z"})), Refused)))]
-pub(super) async fn record_once(
-    State(served): State<Arc<AppState>>,
-    asker: Authenticated,
-    body: Json,
-) -> Result<Answer, Problem> {
-    admit(&asker, Need::Claim, 1)?;
-    let (claim, outcome) = body.read::<RecordOnce<'_>>()?.split();
-    let (Asked { claim, content, .. }, outcome) = (claim.asked(&asker.0)?, outcome.outcome()?);
-    let once = served.semel.record_once(claim, outcome).await?;
-    tell_once(&served, &once);
+pub(super) async fn record_once(ask: Ask) -> Result<Answer, Problem> {
+    let (once, content) = recorded(&ask, to_record(&ask, ask.one()?)?).await?;
     Answer::of(&RecordedOnce::of(&once, content))
 }
 
@@ -110,53 +88,44 @@ pub(super) async fn record_once(
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/record_once/batch", tag = "work", operation_id = "record_once_batch",
     request_body = Batch<RecordOnce>,
     responses((status = 200, description = "The decisions, in order.", body = Answers<RecordedOnce>, example = json!({"answers": [{"decision": "recorded", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "remembered_until": "2026-11-17T02:14:26.123456Z"}]})), Refused)))]
-pub(super) async fn record_once_batch(
-    State(served): State<Arc<AppState>>,
-    asker: Authenticated,
-    body: Json,
-) -> Result<Answer, Problem> {
-    asker.need(Need::Claim)?;
-    let wanted: Vec<_> = {
-        let items = body.read::<Batch<RecordOnce<'_>>>()?.items()?;
-        admit(&asker, Need::Claim, items.len())?;
-        let wanted = |item: RecordOnce<'_>| {
-            let (claim, outcome) = item.split();
-            Ok::<_, Problem>((claim.asked(&asker.0)?, outcome.outcome()?))
-        };
-        items.into_iter().map(wanted).collect()
-    };
-    let decided = each(wanted.into_iter().map(async |wanted| {
-        let (Asked { claim, content, .. }, outcome) = wanted?;
-        let once = served.semel.record_once(claim, outcome).await?;
-        tell_once(&served, &once);
-        Ok((once, content))
-    }))
-    .await;
-    Answer::of(&Answers::of(decided.iter().map(|decided: &Result<_, Problem>| match decided {
+pub(super) async fn record_once_batch(ask: Ask) -> Result<Answer, Problem> {
+    let wanted = ask.many(|item| to_record(&ask, item))?;
+    let decided = each(wanted.into_iter().map(async |wanted| recorded(&ask, wanted?).await)).await;
+    Answer::of(&Answers::of(decided.iter().map(|decided| match decided {
         Ok((once, content)) => Ok(RecordedOnce::of(once, *content)),
         Err(problem) => Err(problem.clone()),
     })))
 }
 
+fn to_record(ask: &Ask, wanted: RecordOnce<'_>) -> Result<(Asked, Outcome), Problem> {
+    let (claim, outcome) = wanted.split();
+    Ok((claim.asked(&ask.asker.0)?, outcome.outcome()?))
+}
+
+async fn recorded(
+    ask: &Ask,
+    (asked, outcome): (Asked, Outcome),
+) -> Result<(semel::RecordedOnce, Content), Problem> {
+    let once = ask.served.semel.record_once(asked.claim, outcome).await?;
+    tell_once(&ask.served, &once);
+    Ok((once, asked.content))
+}
+
 /// Tells whoever listens; keeps the permit of a run, and writes it as text.
 fn granting(served: &AppState, decision: &Decision) -> Granting {
-    let told = |key: &semel::Key, attempt: u32| Seen {
-        decision: decision.word(),
-        key: key.clone(),
-        attempt: Some(attempt),
-    };
-    let of_record = |record: &semel::record::Record| told(&record.key, record.attempt);
-    match decision {
+    let (kind, record) = match decision {
         Decision::Run(permit) => {
-            served.live.tell(|| told(permit.key(), permit.attempt()));
+            let (key, attempt) = (permit.key(), Some(permit.attempt()));
+            served.live.tell(|| Seen { decision: DecisionKind::Run, key: key.clone(), attempt });
             return handed_out(served, permit);
         }
-        Decision::Replay(replay) => served.live.tell(|| of_record(replay.record())),
-        Decision::Busy(busy) => served.live.tell(|| of_record(busy.record())),
-        Decision::Mismatch(mismatch) => served.live.tell(|| of_record(mismatch.record())),
-        Decision::Held(held) => served.live.tell(|| of_record(held.record())),
-        Decision::Unprotected(_) => {}
-    }
+        Decision::Replay(replay) => (DecisionKind::Replay, replay.record()),
+        Decision::Busy(busy) => (DecisionKind::Busy, busy.record()),
+        Decision::Mismatch(mismatch) => (DecisionKind::Mismatch, mismatch.record()),
+        Decision::Held(held) => (DecisionKind::Held, held.record()),
+        Decision::Unprotected(_) => return Granting::default(),
+    };
+    served.live.tell(|| Seen::of(kind, record));
     Granting::default()
 }
 
@@ -169,13 +138,13 @@ pub(super) fn handed_out(served: &AppState, permit: &Permit) -> Granting {
 }
 
 fn tell_once(served: &AppState, once: &semel::RecordedOnce) {
-    let (word, record) = match once {
+    let (kind, record) = match once {
         // It was granted and completed in one: both ends are told as the end.
-        semel::RecordedOnce::Recorded(record) => ("done", record),
-        semel::RecordedOnce::Replay(replay) => ("replay", replay.record()),
-        semel::RecordedOnce::Busy(busy) => ("busy", busy.record()),
-        semel::RecordedOnce::Mismatch(mismatch) => ("mismatch", mismatch.record()),
-        semel::RecordedOnce::Held(held) => ("held", held.record()),
+        semel::RecordedOnce::Recorded(record) => (DecisionKind::Done, record),
+        semel::RecordedOnce::Replay(replay) => (DecisionKind::Replay, replay.record()),
+        semel::RecordedOnce::Busy(busy) => (DecisionKind::Busy, busy.record()),
+        semel::RecordedOnce::Mismatch(mismatch) => (DecisionKind::Mismatch, mismatch.record()),
+        semel::RecordedOnce::Held(held) => (DecisionKind::Held, held.record()),
     };
-    served.live.tell(|| Seen { decision: word, key: record.key.clone(), attempt: Some(record.attempt) });
+    served.live.tell(|| Seen::of(kind, record));
 }

@@ -18,11 +18,10 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::admit::admit;
+use super::ask::{Query, admit};
 #[cfg(feature = "openapi")]
 use super::openapi::Looked;
 use super::problem::{Code, Problem};
-use super::query::Query;
 use super::stats::{CensusView, Decisions};
 use crate::access::{Authenticated, Caller, Need};
 use crate::monitoring::{Sample, Seen};
@@ -180,7 +179,7 @@ impl<'a> Decided<'a> {
     fn of(seen: &'a Seen) -> Self {
         let key: &'a Key = &seen.key;
         Self {
-            decision: seen.decision,
+            decision: seen.decision.as_str(),
             id: Id(key.id()),
             scope: key.scope().collect(),
             operation: key.operation(),

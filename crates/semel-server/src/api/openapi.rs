@@ -8,9 +8,9 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi};
 
-use super::list::StateName;
 use super::problem::{Code, Problem, Written};
-use super::{claim, docs, events, list, operators, pipelines, records, resume, settle, stats};
+use super::records::StateName;
+use super::{claim, docs, events, operators, pipelines, records, settle, stats};
 
 /// The document.
 #[derive(OpenApi)]
@@ -33,7 +33,7 @@ use super::{claim, docs, events, list, operators, pipelines, records, resume, se
         claim::claim_batch,
         claim::record_once,
         claim::record_once_batch,
-        resume::resume,
+        settle::resume,
         settle::complete,
         settle::complete_batch,
         settle::release,
@@ -44,7 +44,7 @@ use super::{claim, docs, events, list, operators, pipelines, records, resume, se
         settle::step,
         records::by_key,
         records::by_id,
-        list::records,
+        records::records,
         stats::stats,
         pipelines::offsets,
         pipelines::receipts,

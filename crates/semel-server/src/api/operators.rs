@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use semel::Resolution;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::admit::admit;
-use super::body::{Answer, Json};
+use super::ask::{Answer, Json, admit, id};
 #[cfg(feature = "openapi")]
 use super::openapi::Refused;
 use super::problem::{Code, Problem};
-use super::query::id;
 use super::records::found;
 use super::wire::{Outcome, Text, bounded};
 use crate::access::{Authenticated, Need};
@@ -57,39 +55,13 @@ pub(super) struct Because<'a> {
     reason: Text<'a>,
 }
 
-/// What became of an operator's action.
-#[derive(Clone, Copy, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "decision", rename_all = "snake_case")]
-pub(super) enum OperatorAnswer {
-    /// The next claim runs.
-    Released,
-    /// The record is settled as was said.
-    Resolved,
-    /// There is nothing to settle: it is done, released, or (to resolve) still running. Nothing was changed.
-    NotHeld,
-    /// The record is no longer what was shown. Nothing was changed: look again.
-    Changed,
-}
-
-impl From<Settled> for OperatorAnswer {
-    fn from(settled: Settled) -> Self {
-        match settled {
-            Settled::Released => Self::Released,
-            Settled::Resolved => Self::Resolved,
-            Settled::NotHeld => Self::NotHeld,
-            Settled::Changed => Self::Changed,
-        }
-    }
-}
-
 /// Take a run away from whoever has it, or let a held record run again
 ///
 /// This stops nobody: a run that still goes on is told that it lost its permit when it asks next.
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/records/{id}/release", tag = "operate", operation_id = "release_record",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
     request_body = ReleaseRecord,
-    responses((status = 200, description = "What became of it.", body = OperatorAnswer, example = json!({"decision": "released"})), Refused)))]
+    responses((status = 200, description = "What became of it.", body = Settled, example = json!({"decision": "released"})), Refused)))]
 pub(super) async fn release(
     State(served): State<Arc<AppState>>,
     asker: Authenticated,
@@ -108,7 +80,7 @@ pub(super) async fn release(
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/records/{id}/resolve", tag = "operate", operation_id = "resolve_record",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
     request_body = ResolveRecord,
-    responses((status = 200, description = "What became of it.", body = OperatorAnswer, example = json!({"decision": "resolved"})), Refused)))]
+    responses((status = 200, description = "What became of it.", body = Settled, example = json!({"decision": "resolved"})), Refused)))]
 pub(super) async fn resolve(
     State(served): State<Arc<AppState>>,
     asker: Authenticated,
@@ -137,7 +109,7 @@ async fn to_the_end(
     action: impl Future<Output = semel::Result<Settled>> + Send + 'static,
 ) -> Result<Answer, Problem> {
     match tokio::spawn(action).await {
-        Ok(settled) => Answer::of(&OperatorAnswer::from(settled?)),
+        Ok(settled) => Answer::of(&settled?),
         Err(_) => Err(Problem::new(
             Code::Unknown,
             "nobody knows whether it took; look at the record, then ask again",

@@ -1,21 +1,15 @@
 //! Offsets and receipts of pipelines.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use semel_stream::{Pipeline, ReceiptFilter, ReceiptsAfter};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::admit::admit;
-use super::body::Answer;
-use super::list::{ApiState, look, written};
+use super::ask::{Answer, Look, Query, admit, within};
 #[cfg(feature = "openapi")]
 use super::openapi::Looked;
 use super::problem::Problem;
-use super::query::{Query, within};
-use crate::access::{Authenticated, Caller, Need};
-use crate::state::AppState;
+use super::records::{Counts, look, written};
+use crate::access::{Caller, Need};
 #[cfg(feature = "openapi")]
 use semel_ops::record_json::offset::OffsetView;
 use semel_ops::record_json::offset::OffsetsWanted;
@@ -43,8 +37,7 @@ pub(super) struct Receipts {
 }
 
 /// Which offsets are wanted.
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct OffsetsQuery {
     /// A part of the tenant's path; once for each, outermost first. The token's scope if there is none.
@@ -61,8 +54,7 @@ pub(super) struct OffsetsQuery {
 }
 
 /// Which receipts are wanted.
-#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[expect(dead_code, reason = "describes what is read name by name")]
 pub(super) struct ReceiptsQuery {
     /// A part of the tenant's path; once for each, outermost first. The token's scope if there is none.
@@ -82,11 +74,8 @@ pub(super) struct ReceiptsQuery {
 /// See how far pipelines have read
 #[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/offsets", tag = "look", operation_id = "offsets", params(OffsetsQuery),
     responses((status = 200, description = "A page.", body = Offsets), Looked)))]
-pub(super) async fn offsets(
-    State(served): State<Arc<AppState>>,
-    asker: Authenticated,
-    mut query: Query,
-) -> Result<Answer, Problem> {
+pub(super) async fn offsets(asked: Look) -> Result<Answer, Problem> {
+    let Look { served, asker, mut query } = asked;
     admit(&asker, Need::List, 1)?;
     let pipeline: Option<Box<str>> = query.one("pipeline")?.map(|name| name.trim().into());
     let scope = tenant(&mut query, &asker.0);
@@ -100,9 +89,9 @@ pub(super) async fn offsets(
     };
     let mut offsets = Vec::new();
     let next = look(&**served.store, wanted.filter(), &page, |record, _| {
-        let Some(offset) = wanted.read(record) else { return Ok(ApiState::No) };
+        let Some(offset) = wanted.read(record) else { return Ok(Counts::No) };
         offsets.push(written(&offset)?);
-        Ok(ApiState::Yes)
+        Ok(Counts::Yes)
     })
     .await?;
     Answer::of(&Offsets { offsets, next: next.map(Id) })
@@ -111,11 +100,8 @@ pub(super) async fn offsets(
 /// See what became of the events of a pipeline
 #[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/receipts", tag = "look", operation_id = "receipts", params(ReceiptsQuery),
     responses((status = 200, description = "A page.", body = Receipts), Looked)))]
-pub(super) async fn receipts(
-    State(served): State<Arc<AppState>>,
-    asker: Authenticated,
-    mut query: Query,
-) -> Result<Answer, Problem> {
+pub(super) async fn receipts(asked: Look) -> Result<Answer, Problem> {
+    let Look { served, asker, mut query } = asked;
     admit(&asker, Need::List, 1)?;
     let name = query.needed("pipeline")?;
     let scope = tenant(&mut query, &asker.0);

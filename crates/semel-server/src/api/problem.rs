@@ -223,8 +223,7 @@ impl From<Error> for Problem {
 
 /// A problem as it is written.
 #[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Problem))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Problem))]
 pub(super) struct Written<'a> {
     /// Where this kind of problem is explained, on this server.
     #[cfg_attr(feature = "openapi", schema(example = "/docs#problem-invalid_request"))]

@@ -7,7 +7,7 @@ use axum::routing::{MethodRouter, get, post};
 
 #[cfg(feature = "openapi")]
 use super::docs;
-use super::{claim, events, list, operators, pipelines, records, resume, settle, stats};
+use super::{claim, events, operators, pipelines, records, settle, stats};
 use crate::state::AppState;
 
 /// Everything under `/v1`, the OpenAPI document, and its page.
@@ -28,7 +28,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<AppState>>)> {
         ("/v1/claim/batch", post(claim::claim_batch)),
         ("/v1/record_once", post(claim::record_once)),
         ("/v1/record_once/batch", post(claim::record_once_batch)),
-        ("/v1/resume", post(resume::resume)),
+        ("/v1/resume", post(settle::resume)),
         ("/v1/complete", post(settle::complete)),
         ("/v1/complete/batch", post(settle::complete_batch)),
         ("/v1/release", post(settle::release)),
@@ -39,7 +39,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<AppState>>)> {
         ("/v1/step", post(settle::step)),
         ("/v1/record", get(records::by_key)),
         ("/v1/records/{id}", get(records::by_id)),
-        ("/v1/records", get(list::records)),
+        ("/v1/records", get(records::records)),
         ("/v1/stats", get(stats::stats)),
         ("/v1/offsets", get(pipelines::offsets)),
         ("/v1/receipts", get(pipelines::receipts)),

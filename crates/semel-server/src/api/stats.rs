@@ -1,26 +1,19 @@
 //! Counts: what was decided here, and what is in the store.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use semel::Stats;
 use serde::Serialize;
 
-use super::admit::admit;
-use super::body::Answer;
+use super::ask::{Answer, Look, admit};
 #[cfg(feature = "openapi")]
 use super::openapi::Looked;
 use super::problem::Problem;
-use super::query::Query;
-use crate::access::{Authenticated, Need};
-use crate::state::AppState;
+use crate::access::Need;
 use semel_ops::lookup::Counted;
 use semel_ops::record_json::{Moment, millis};
 
 /// What was decided, and what there is.
 #[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Stats))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Stats))]
 pub(super) struct StatsAnswer<'a> {
     /// By this process since it started; `null` for a token with a scope.
     decisions: Option<Decisions>,
@@ -44,8 +37,7 @@ pub(super) struct Decisions {
 
 /// Where records live.
 #[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Store))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Store))]
 struct StoreView<'a> {
     /// Its address, without secrets.
     #[cfg_attr(feature = "openapi", schema(example = "file:./semel-data"))]
@@ -56,8 +48,7 @@ struct StoreView<'a> {
 
 /// How many records are in which state, within the token's scope; found out in the background.
 #[derive(Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(as = Census))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Census))]
 pub(super) struct CensusView {
     running: u64,
     done: u64,
@@ -95,11 +86,8 @@ impl From<&Counted> for CensusView {
 /// See counts of decisions and records
 #[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/stats", tag = "look", operation_id = "stats",
     responses((status = 200, description = "The counts.", body = StatsAnswer), Looked)))]
-pub(super) async fn stats(
-    State(served): State<Arc<AppState>>,
-    asker: Authenticated,
-    query: Query,
-) -> Result<Answer, Problem> {
+pub(super) async fn stats(look: Look) -> Result<Answer, Problem> {
+    let Look { served, asker, query } = look;
     admit(&asker, Need::List, 1)?;
     query.end()?;
     let scope = asker.0.scope();

@@ -1,27 +1,23 @@
-//! `[server]`: everything that a claim server is told.
+//! `[server]`: everything that a claim server is told, read and rendered.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use http::Uri;
-
-use semel_config::value::{address, any_text, bytes, count, text, time};
+use semel_config::render::{Lines, quoted, table};
+use semel_config::value::{address, any_text, count, text};
 use semel_config::{Errors, Source, Table, layout};
 use semel_listen::ServerTls;
+use semel_listen::config::MANY;
 use semel_ops::store_setting::{StoreFrom, StoreOverrides, StoreSetting};
 
-use super::render;
 use crate::access::{FromFile, Tokens};
-use crate::serve::{Bounds, ServerSettings, Timeouts};
+use crate::serve::ServerSettings;
 
 /// Where a server listens unless somebody says otherwise.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4747);
-/// More of anything than one process can have.
-const MANY: u64 = 10_000_000;
 /// Where tokens are if neither the command line nor the file says: the text of such a file.
-pub(super) const TOKENS_VARIABLE: &str = "SEMEL_TOKENS";
+const TOKENS_VARIABLE: &str = "SEMEL_TOKENS";
 
 /// What the command line says, and the environment. Whatever is `None` is up to the file.
 #[derive(Clone, Debug, Default)]
@@ -60,20 +56,28 @@ pub struct ServerMeaning {
     pub otlp: Option<Uri>,
     /// What is not wrong, but not as it should be.
     pub warnings: Vec<String>,
-    pub(super) store: StoreFrom,
-    pub(super) tokens: TokensFrom,
+    store: StoreFrom,
+    tokens: TokensFrom,
 }
 
 impl ServerMeaning {
     /// What it all means, as a file that means the same. Secrets are not in it, only where they are.
     pub fn effective(&self) -> String {
-        render::written(self)
+        let listener = &self.settings.listener;
+        let mut text = table("", vec![("store", self.store.line(&self.settings.store))]);
+        text.push_str(&table("[server]", lines(self)));
+        let tls = listener.tls.as_ref().map(ServerTls::lines).unwrap_or_default();
+        text.push_str(&table("[server.tls]", tls));
+        let waiting = ("waiting_max", self.settings.waiting_max.to_string());
+        text.push_str(&table("[server.bounds]", listener.limits.lines(waiting)));
+        text.push_str(&table("[server.timeouts]", listener.timeouts.lines(&[])));
+        text
     }
 }
 
 /// Where tokens come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TokensFrom {
+enum TokensFrom {
     Nowhere,
     File(PathBuf),
     Variable,
@@ -81,31 +85,42 @@ pub(super) enum TokensFrom {
 
 /// What a file and a command line mean for a server; or everything that is wrong with them.
 pub fn server(source: &Source, overrides: &ServerOverrides) -> Result<ServerMeaning, Errors> {
-    source.judged(|root| Some(written(root, overrides)))?.meaning(source.name(), overrides)
+    let mut meaning = source.judged(|root| Some(written(root, overrides)))?;
+    let FromFile { tokens, warning } = match &meaning.tokens {
+        TokensFrom::Nowhere => FromFile { tokens: Tokens::none(), warning: None },
+        TokensFrom::File(path) => Tokens::read(path)?,
+        TokensFrom::Variable => {
+            let text = overrides.tokens_variable.as_deref().unwrap_or_default();
+            FromFile { tokens: Tokens::parse(text, TOKENS_VARIABLE)?, warning: None }
+        }
+    };
+    meaning.settings.tokens = tokens;
+    meaning.warnings.extend(warning);
+    let checked = meaning.settings.check();
+    checked.map_err(|error| Errors::whole(source.name(), format!("`listen` cannot be: {error}")))?;
+    Ok(meaning)
 }
 
-/// What was written, before any other file is read.
-#[derive(Debug)]
-struct Written {
-    listen: SocketAddr,
-    store: StoreSetting,
-    tokens: TokensFrom,
-    audit: Option<PathBuf>,
-    tls: Option<ServerTls>,
-    bounds: Bounds,
-    timeouts: Timeouts,
-    otlp: Option<Uri>,
-}
-
-fn written(mut root: Table<'_>, overrides: &ServerOverrides) -> Written {
-    let store = StoreSetting::read(&mut root, &overrides.store);
+/// What was written, before the tokens are read from their own file.
+fn written(mut root: Table<'_>, overrides: &ServerOverrides) -> ServerMeaning {
+    let StoreSetting { address: store_address, from: store } =
+        StoreSetting::read(&mut root, &overrides.store);
     let mut table = root.table("server");
     let listen = table.read("listen", text(address));
+    let mut settings = ServerSettings::new(overrides.listen.or(listen).unwrap_or(LISTEN), store_address);
     let tokens = table.read("tokens", any_text).map(PathBuf::from);
     let audit = table.read("audit", any_text).map(PathBuf::from);
+    settings.audit = overrides.audit.clone().or(audit);
     let otlp = table.read("otlp", text(collector));
     let tls = ServerTls::read(&mut table);
-    let (bounds, timeouts) = (bounds(table.table("bounds")), timeouts(table.table("timeouts")));
+    settings.listener.tls = overrides.tls.clone().or(tls);
+    let mut bounds = table.table("bounds");
+    settings.listener.limits.read(&mut bounds);
+    bounds.set("waiting_max", &mut settings.waiting_max, count(0..=MANY));
+    bounds.finish();
+    let mut timeouts = table.table("timeouts");
+    settings.listener.timeouts.read(&mut timeouts);
+    timeouts.finish();
     table.finish();
     // What a proxy is told in the same file is for a proxy to judge.
     for name in layout::of_a_proxy() {
@@ -114,65 +129,39 @@ fn written(mut root: Table<'_>, overrides: &ServerOverrides) -> Written {
     root.finish();
     let variable = overrides.tokens_variable.as_ref().map(|_| TokensFrom::Variable);
     let file = overrides.tokens.clone().or(tokens).map(TokensFrom::File);
-    Written {
-        listen: overrides.listen.or(listen).unwrap_or(LISTEN),
+    ServerMeaning {
+        settings,
+        otlp: overrides.otlp.clone().or(otlp).or_else(|| overrides.otlp_variable.clone()),
+        warnings: Vec::new(),
         store,
         tokens: file.or(variable).unwrap_or(TokensFrom::Nowhere),
-        audit: overrides.audit.clone().or(audit),
-        tls: overrides.tls.clone().or(tls),
-        bounds,
-        timeouts,
-        otlp: overrides.otlp.clone().or(otlp).or_else(|| overrides.otlp_variable.clone()),
     }
 }
 
-impl Written {
-    /// What it means, with the tokens in the file that it names.
-    fn meaning(self, name: &str, overrides: &ServerOverrides) -> Result<ServerMeaning, Errors> {
-        let FromFile { tokens, warning } = match &self.tokens {
-            TokensFrom::Nowhere => FromFile { tokens: Tokens::none(), warning: None },
-            TokensFrom::File(path) => Tokens::read(path)?,
-            TokensFrom::Variable => {
-                let text = overrides.tokens_variable.as_deref().unwrap_or_default();
-                FromFile { tokens: Tokens::parse(text, TOKENS_VARIABLE)?, warning: None }
-            }
-        };
-        let settings = ServerSettings {
-            tokens,
-            audit: self.audit,
-            tls: self.tls,
-            bounds: self.bounds,
-            timeouts: self.timeouts,
-            ..ServerSettings::new(self.listen, self.store.address)
-        };
-        settings.check().map_err(|error| Errors::whole(name, format!("`listen` cannot be: {error}")))?;
-        let warnings = warning.into_iter().collect();
-        Ok(ServerMeaning { settings, otlp: self.otlp, warnings, store: self.store.from, tokens: self.tokens })
+/// The names and values of `[server]`.
+fn lines(meaning: &ServerMeaning) -> Lines {
+    let settings = &meaning.settings;
+    let mut lines = vec![("listen", quoted(settings.listener.listen))];
+    let count = settings.tokens.len();
+    match &meaning.tokens {
+        TokensFrom::Nowhere => {}
+        TokensFrom::File(path) => {
+            lines.push(("tokens", format!("{} # {count} of them", quoted(path.display()))));
+        }
+        TokensFrom::Variable => {
+            lines.push((
+                "# tokens",
+                format!("in the environment variable {TOKENS_VARIABLE}, {count} of them"),
+            ));
+        }
     }
-}
-
-fn bounds(mut table: Table<'_>) -> Bounds {
-    let mut bounds = Bounds::default();
-    table.set("connections_max", &mut bounds.connections_max, count(1..=MANY));
-    table.set("connections_per_peer_max", &mut bounds.connections_per_peer_max, count(1..=MANY));
-    table.set("in_flight_max", &mut bounds.in_flight_max, count(1..=MANY));
-    table.set("waiting_max", &mut bounds.waiting_max, count(0..=MANY));
-    table.set("head_bytes_max", &mut bounds.head_bytes_max, bytes(8 << 10..=16 << 20));
-    table.set("streams_max", &mut bounds.streams_max, count(1..=65_536));
-    table.finish();
-    bounds
-}
-
-fn timeouts(mut table: Table<'_>) -> Timeouts {
-    let span = || -> RangeInclusive<Duration> { Duration::from_millis(10)..=Duration::from_hours(24) };
-    let mut timeouts = Timeouts::default();
-    table.set("handshake", &mut timeouts.handshake, time(span()));
-    table.set("head", &mut timeouts.head, time(span()));
-    table.set("body", &mut timeouts.body, time(span()));
-    table.set("body_idle", &mut timeouts.body_idle, time(span()));
-    table.set("drain", &mut timeouts.drain, time(Duration::ZERO..=Duration::from_hours(24)));
-    table.finish();
-    timeouts
+    if let Some(audit) = &settings.audit {
+        lines.push(("audit", quoted(audit.display())));
+    }
+    if let Some(otlp) = &meaning.otlp {
+        lines.push(("otlp", quoted(otlp)));
+    }
+    lines
 }
 
 /// Where traces go: a collector that speaks OTLP over HTTP.

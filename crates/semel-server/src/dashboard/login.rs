@@ -11,10 +11,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::answer::{Refused, page, see_other};
-use super::form::{Posted, Signed, is_from_here};
 use super::frame::{Frame, Tab, framed};
 use super::query::own_page;
-use super::session::{cookie, is_over_tls, no_cookie};
+use super::session::{Posted, Signed, cookie, is_from_here, is_over_tls, no_cookie};
 use crate::state::AppState;
 
 /// Where to go afterwards.

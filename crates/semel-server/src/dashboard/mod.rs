@@ -3,17 +3,11 @@
 //! Keys, scopes, owners, reasons and outcomes are strangers' strings. Every page is made by `maud`, which escapes whatever it is
 //! given; nothing here writes HTML by any other road, and no page holds a script or a style of its own.
 //!
-//! - `router`: which path is answered by what. `assets`: style, script and icon, embedded in the binary.
-//! - `session`: who looks at a page; `posted`: forms, and what proves that they are this server's. `login`: the way in and out.
-//! - `frame`: what all pages share. `answer`: a page as a response, and what stands on it if something went wrong. `flash`: what
-//!   became of an action.
-//! - `overview`, `keys`, `pipelines`: the pages. `chart`, `parts`: what they are made of. `query`: what a page was asked for.
+//! - `router`: which path is answered by what. `session`: who looks at a page, and forms; `login`: the way in and out.
+//! - `frame`: what all pages share. `answer`: a page as a response, and what stands on it if something went wrong.
+//! - `overview`, `keys`, `pipelines`: the pages. `parts`: what they are made of. `query`: what a page was asked for.
 
 mod answer;
-mod assets;
-mod chart;
-mod flash;
-mod form;
 mod frame;
 mod keys;
 mod login;

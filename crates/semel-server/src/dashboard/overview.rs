@@ -12,9 +12,8 @@ use semel::record::{Record, Running, State as RecordState};
 use tokio::time::{Instant, timeout};
 
 use super::answer::{Refused, shown};
-use super::chart::Chart;
 use super::frame::{Frame, Tab};
-use super::parts::{ago, key_link, labelled, lasting, nothing, relative, state};
+use super::parts::{Chart, ago, key_link, labelled, lasting, nothing, relative, state};
 use super::session::Visitor;
 use crate::access::Need;
 use crate::state::AppState;

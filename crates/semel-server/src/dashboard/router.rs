@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{get, post};
 
-use super::{assets, keys, login, overview, pipelines};
+use super::{frame, keys, login, overview, pipelines};
 use crate::state::AppState;
 
 /// Every page, and what pages are made of.
@@ -20,5 +20,5 @@ pub fn router() -> Router<Arc<AppState>> {
         .route("/pipelines", get(pipelines::show))
         .route("/login", get(login::show).post(login::enter))
         .route("/logout", post(login::leave))
-        .route("/assets/{name}", get(assets::serve))
+        .route("/assets/{name}", get(frame::asset))
 }

@@ -1,13 +1,14 @@
-//! Who looks at a page. The cookie is the token itself, so that any number of servers agree without keeping sessions.
+//! Who looks at a page, and forms that prove to be this server's. The cookie is the token itself, so that any number of servers agree without keeping sessions.
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{Form, FromRequest, FromRequestParts, Request};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::{COOKIE, SET_COOKIE};
+use http::header::{COOKIE, HOST, ORIGIN, SET_COOKIE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -120,4 +121,49 @@ pub(super) fn cookie(session: &str, is_over_tls: bool) -> Option<HeaderValue> {
 pub(super) fn no_cookie() -> (http::HeaderName, HeaderValue) {
     let text = "semel_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0";
     (SET_COOKIE, HeaderValue::from_static(text))
+}
+
+/// A form that a visitor sent from a page of this server.
+pub(super) struct Posted<T> {
+    pub(super) visitor: Visitor,
+    pub(super) form: T,
+}
+
+/// What every form holds.
+pub(super) trait Signed {
+    /// The digest that only a page of this visitor could know.
+    fn csrf(&self) -> &str;
+}
+
+impl<T: DeserializeOwned + Signed + Send> FromRequest<Arc<AppState>> for Posted<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, served: &Arc<AppState>) -> Result<Self, Refused> {
+        let (mut parts, body) = request.into_parts();
+        let visitor = Visitor::from_request_parts(&mut parts, served).await?;
+        if !is_from_here(&parts) {
+            return Err(Refused::foreign(Some(&visitor)));
+        }
+        let form = Form::<T>::from_request(Request::from_parts(parts, body), served).await;
+        let Form(form) = form.map_err(|error| Refused::form(&visitor, &error.body_text()))?;
+        if visitor.wrote(form.csrf()) {
+            Ok(Self { visitor, form })
+        } else {
+            Err(Refused::foreign(Some(&visitor)))
+        }
+    }
+}
+
+/// Whether the page that sent this is one of this server's, as far as the browser says.
+pub(super) fn is_from_here(parts: &Parts) -> bool {
+    let fetched_from = parts.headers.get("sec-fetch-site");
+    if fetched_from.is_some_and(|site| site != "same-origin") {
+        return false;
+    }
+    let Some(origin) = parts.headers.get(ORIGIN) else { return true };
+    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+    // HTTP/2 has the host in the target.
+    let host = host.or_else(|| parts.uri.authority().map(http::uri::Authority::as_str));
+    let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+    origin.is_some_and(|(_, origin)| host.is_some_and(|host| origin.eq_ignore_ascii_case(host)))
 }

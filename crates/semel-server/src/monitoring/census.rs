@@ -1,15 +1,17 @@
-//! How many records are in which state, found out in the background.
+//! How many records are in which state, found out in the background, for each scope that somebody may ask for.
 
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use semel::clock::Timestamp;
+use semel::record::Record;
 use semel::store::{Filter, Store};
 use semel::{Error, ErrorKind, Result};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::by_scope::ByScope;
 use crate::access::Tokens;
 use semel_ops::lookup::Counted;
 use semel_ops::lookup::walk::Walk;
@@ -24,6 +26,10 @@ const SOON: Duration = Duration::from_millis(200);
 const UNSEEN_MAX: Duration = Duration::from_mins(1);
 /// How long a page of a walk may take.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many of the oldest are remembered for each scope.
+const OLDEST_MAX: usize = 50;
+/// How many scopes are counted at most. Tokens are written by people: there are never so many.
+const SCOPES_MAX: usize = 4_096;
 
 /// Walks through the store now and then, while somebody looks, and remembers what it counted for each scope that
 /// somebody may ask for.
@@ -32,7 +38,8 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct Census {
     shared: Arc<Shared>,
-    task: Option<JoinHandle<()>>,
+    /// Ends when it is dropped.
+    _task: JoinSet<()>,
 }
 
 #[derive(Debug)]
@@ -68,8 +75,8 @@ impl Census {
             latest.want(caller.scope());
         }
         *write(&shared.latest) = latest;
-        let task = tokio::spawn(walk_on(store, Arc::clone(&shared)));
-        Self { shared, task: Some(task) }
+        let task = walk_on(store, Arc::clone(&shared));
+        Self { shared, _task: JoinSet::from_iter([task]) }
     }
 
     /// What the last walk counted within this scope. A scope that no caller has is counted from the next walk on.
@@ -96,14 +103,6 @@ impl Census {
     pub fn look_soon(&self) {
         self.shared.looked_at.send_replace(Instant::now());
         self.shared.soon.notify_one();
-    }
-}
-
-impl Drop for Census {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
     }
 }
 
@@ -172,4 +171,110 @@ fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
 
 fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Something for each scope that was asked for. A record finds those that it belongs to in as many looks as its own scope
+/// has parts, however many there are.
+#[derive(Debug)]
+struct ByScope<T> {
+    wanted: HashMap<Vec<Box<str>>, T>,
+    /// Parts of the longest scope: what is deeper in a record's is not looked for.
+    depth: usize,
+}
+
+impl<T> Default for ByScope<T> {
+    fn default() -> Self {
+        Self { wanted: HashMap::new(), depth: 0 }
+    }
+}
+
+impl<T> ByScope<T> {
+    /// What there is for this scope.
+    fn get(&self, scope: &[Box<str>]) -> Option<&T> {
+        self.wanted.get(scope)
+    }
+
+    /// The same scopes, with nothing counted.
+    fn emptied(&self) -> ByScope<Counted> {
+        let wanted = self.wanted.keys().map(|scope| (scope.clone(), Counted::default())).collect();
+        ByScope { wanted, depth: self.depth }
+    }
+
+    /// The same scopes with something else for each; told whether it is the one of everything.
+    fn map<U>(self, each: impl Fn(bool, T) -> U) -> ByScope<U> {
+        let each = |(scope, here): (Vec<_>, T)| {
+            let is_all = scope.is_empty();
+            (scope, each(is_all, here))
+        };
+        ByScope { wanted: self.wanted.into_iter().map(each).collect(), depth: self.depth }
+    }
+}
+
+impl<T: Default> ByScope<T> {
+    /// From now on there is something for this scope, unless there are too many.
+    fn want(&mut self, scope: &[Box<str>]) {
+        if self.wanted.len() < SCOPES_MAX {
+            self.wanted.entry(scope.to_vec()).or_default();
+            self.depth = self.depth.max(scope.len());
+        }
+    }
+
+    /// Takes over what was found out meanwhile; keeps scopes that were wanted meanwhile.
+    fn replace(&mut self, found: Self) {
+        for scope in std::mem::replace(self, found).wanted.keys() {
+            self.want(scope);
+        }
+    }
+}
+
+impl ByScope<Counted> {
+    /// Counts a record for each scope that it belongs to.
+    fn add(&mut self, record: &Record, now: Timestamp) {
+        let mut scope: Vec<Box<str>> = record.key.scope().take(self.depth).map(Into::into).collect();
+        loop {
+            if let Some(counted) = self.wanted.get_mut(&scope) {
+                counted.add(record, now, OLDEST_MAX);
+            }
+            if scope.pop().is_none() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(parts: &[&str]) -> Vec<Box<str>> {
+        parts.iter().map(|part| (*part).into()).collect()
+    }
+
+    #[test]
+    fn only_what_was_wanted_is_there() {
+        let mut tree = ByScope::<u8>::default();
+        tree.want(&scope(&["acme", "eu"]));
+        assert_eq!(tree.get(&scope(&["acme", "eu"])), Some(&0));
+        assert_eq!(tree.get(&scope(&["acme"])), None);
+        assert_eq!(tree.get(&[]), None);
+    }
+
+    #[test]
+    fn a_scope_that_was_wanted_during_a_walk_is_not_forgotten_by_it() {
+        let mut tree = ByScope::<u8>::default();
+        tree.want(&scope(&["acme"]));
+        let walked = tree.emptied().map(|_, _| 7);
+        tree.want(&scope(&["zeta", "eu"]));
+        tree.replace(walked);
+        assert_eq!((tree.get(&scope(&["acme"])), tree.get(&scope(&["zeta", "eu"]))), (Some(&7), Some(&0)));
+    }
+
+    #[test]
+    fn there_are_never_more_scopes_than_the_bound() {
+        let mut tree = ByScope::<u8>::default();
+        for number in 0..=SCOPES_MAX {
+            tree.want(&[number.to_string().into()]);
+        }
+        assert_eq!((tree.wanted.len(), tree.get(&[SCOPES_MAX.to_string().into()])), (SCOPES_MAX, None));
+    }
 }

@@ -1,14 +1,10 @@
 //! What people look at while a server runs: counts of its store, rates of its decisions, and what happens now.
 //!
-//! - [`census`](Census): how many records are in which state, found out in the background; `by_scope`: for each scope.
-//! - [`rates`](Rates): decisions a second, over the last 15 minutes.
-//! - [`live`](Live): decisions as they are made.
+//! - [`census`](Census): how many records are in which state, found out in the background, for each scope.
+//! - [`decisions`](Live): as they are made; [`Rates`]: a second, over the last 15 minutes.
 
-mod by_scope;
 mod census;
-mod live;
-mod rates;
+mod decisions;
 
 pub use census::Census;
-pub use live::{Live, Seen};
-pub use rates::{Rates, Sample};
+pub use decisions::{DecisionKind, Live, Rates, Sample, Seen};

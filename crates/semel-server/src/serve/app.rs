@@ -1,19 +1,27 @@
-//! Which path is answered by what.
+//! Which path is answered by what; how the process is, and its metrics.
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
+use axum::extract::State;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::header::CONTENT_TYPE;
-use http::{Method, StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri};
+use semel::Key;
+use tokio::time::timeout;
 
 use super::guard::{self, Guard};
-use super::health::{self, Gauges};
+use crate::access::{Authenticated, Need};
 use crate::api::problem::{Code, Problem};
 use crate::state::AppState;
-use crate::{api, dashboard};
+use crate::{admin, api, dashboard};
+
+/// How long the store may take to answer.
+const STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +41,9 @@ pub fn app(served: Arc<AppState>) -> Router {
 
 pub(crate) fn shown(served: Arc<AppState>, gauges: Gauges, shown: Shown) -> Router {
     let health = Router::new()
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(health::metrics).with_state((Arc::clone(&served), gauges)));
+        .route("/healthz", get(alive))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics).with_state((Arc::clone(&served), gauges)));
     let routes = if shown == Shown::HealthOnly {
         health
     } else {
@@ -65,6 +73,66 @@ async fn another_method(method: Method, uri: Uri) -> Response {
     text(StatusCode::METHOD_NOT_ALLOWED, "This path wants another method.\n")
 }
 
-pub(super) fn text(status: StatusCode, text: impl Into<axum::body::Body>) -> Response {
+fn text(status: StatusCode, text: impl Into<axum::body::Body>) -> Response {
     (status, [(CONTENT_TYPE, "text/plain; charset=utf-8")], text.into()).into_response()
+}
+
+/// Sets the gauges that are only known when somebody looks.
+#[derive(Clone)]
+pub(crate) struct Gauges(pub(crate) Arc<dyn Fn() + Send + Sync>);
+
+impl Gauges {
+    pub(crate) fn new(measure: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(measure))
+    }
+
+    pub(crate) fn none() -> Self {
+        Self::new(|| {})
+    }
+}
+
+impl fmt::Debug for Gauges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gauges")
+    }
+}
+
+async fn alive() -> Response {
+    text(StatusCode::OK, "alive\n")
+}
+
+async fn ready(State(served): State<Arc<AppState>>) -> Response {
+    match not_ready(&served).await {
+        None => text(StatusCode::OK, "ready\n"),
+        Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
+    }
+}
+
+/// Why a process cannot do its work now; `None` if it can. Anybody may ask, so what the store said stays in the log.
+async fn not_ready(served: &AppState) -> Option<&'static str> {
+    if served.waits.is_draining() {
+        return Some("draining: nothing new is taken");
+    }
+    // Nobody claims this key; that it is not there is an answer, too.
+    let Ok(key) = Key::new("semel.readyz", "probe") else { return Some("the probe's key is none") };
+    match timeout(STORE_TIMEOUT, served.semel.get(&key)).await {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "semel: the store cannot be asked");
+            Some("store: it answers with an error, which is in the log")
+        }
+        Err(_) => Some("store: no answer within a second"),
+    }
+}
+
+async fn metrics(State((served, gauges)): State<(Arc<AppState>, Gauges)>, headers: HeaderMap) -> Response {
+    let may = Authenticated::looking(&served, &headers).and_then(|asker| asker.need(Need::List));
+    if let Err(problem) = may {
+        return problem.into_response();
+    }
+    let Some(scraped) = admin::recorder() else {
+        return text(StatusCode::NOT_FOUND, "this program sends its metrics elsewhere\n");
+    };
+    (gauges.0)();
+    text(StatusCode::OK, scraped.text())
 }

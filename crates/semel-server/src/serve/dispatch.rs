@@ -10,11 +10,11 @@ use http::header::CONNECTION;
 use http::{HeaderMap, HeaderValue, Request, Version};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use semel_listen::{ClientBody, ConnectionInfo, HttpService, InFlight, ServiceFuture, admit};
+use semel_listen::{ClientBody, ConnectionInfo, HttpService, InFlight, ServiceFuture, Timeouts, admit};
 use tower_service::Service as _;
 use tracing::Instrument as _;
 
-use super::security;
+use super::guard::secure;
 use crate::api::problem::{Code, Problem};
 use crate::dashboard::OverTls;
 use crate::state::AppState;
@@ -27,8 +27,7 @@ pub(crate) struct Dispatch {
     pub(crate) app: Router,
     pub(crate) served: Arc<AppState>,
     pub(crate) in_flight: Arc<InFlight>,
-    pub(crate) body_idle: Duration,
-    pub(crate) body: Duration,
+    pub(crate) timeouts: Timeouts,
     pub(crate) is_over_tls: bool,
     pub(crate) join_trace: Option<fn(&tracing::Span, &HeaderMap)>,
 }
@@ -57,11 +56,9 @@ impl HttpService for Dispatch {
 impl Dispatch {
     async fn let_in(&self, request: Request<Incoming>) -> Response {
         let version = request.version();
+        let Timeouts { body, body_idle, .. } = self.timeouts;
         let mut request =
-            request.map(|body| ClientBody::new(body, self.body_idle, HeaderMap::clear).within(self.body));
-        if self.is_over_tls {
-            request.extensions_mut().insert(OverTls);
-        }
+            request.map(|incoming| ClientBody::new(incoming, body_idle, HeaderMap::clear).within(body));
         if let Err(refusal) = admit(&mut request) {
             return refused(Problem::invalid(refusal.detail()), version);
         }
@@ -107,7 +104,7 @@ impl Dispatch {
 /// A refusal that ends its connection: what comes after it on the same one is not trusted, or not taken.
 fn refused(problem: Problem, version: Version) -> Response {
     let mut response = problem.into_response();
-    security::tell(response.headers_mut());
+    secure(response.headers_mut());
     if version <= Version::HTTP_11 {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

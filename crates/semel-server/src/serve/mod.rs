@@ -14,23 +14,21 @@
 //! ```
 //!
 //! - [`settings`](ServerSettings): what a server may be told. [`server`](Server): started, drained.
-//! - [`hall`]: what every request goes through. [`guard`]: who may ask from where; [`security`]: what browsers are told.
-//! - [`app()`]: which path is answered by what. [`health`]: how the process is, and its metrics.
+//! - [`dispatch`]: what every request goes through. [`guard`]: who may ask from where, and what browsers are told.
+//! - [`app()`]: which path is answered by what; how the process is, and its metrics.
 //! - [`waits`](Waits): requests that wait for something, and the end of all waiting.
 
 mod app;
 mod dispatch;
 mod guard;
-mod health;
-mod security;
 mod server;
 mod settings;
 mod waits;
 
 pub use app::app;
-pub(crate) use app::{Shown, shown};
+pub(crate) use app::{Gauges, Shown, shown};
 pub(crate) use dispatch::Dispatch;
-pub(crate) use health::Gauges;
-pub use server::{Drained, Server, Starting};
-pub use settings::{Bounds, ServerSettings, Timeouts};
+pub use semel_listen::Drained;
+pub use server::{Server, Starting};
+pub use settings::ServerSettings;
 pub use waits::{Waiting, Waits};

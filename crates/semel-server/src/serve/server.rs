@@ -9,15 +9,14 @@ use semel::{Result, Semel, Sweeper};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::app::{Shown, shown};
+use super::app::{Gauges, Shown, shown};
 use super::dispatch::Dispatch;
-use super::health::Gauges;
 use super::settings::ServerSettings;
 use super::waits::Waits;
 use crate::access::{Audit, Tokens};
 use crate::admin;
 use crate::state::AppState;
-use semel_listen::{Acceptor, InFlight, Peers, Phase, listen};
+use semel_listen::{Acceptor, Drained, InFlight, Peers, Phase, listen};
 use semel_ops::store_url::WakeUps;
 
 /// A running server. It ends when it is dropped; [`drain`](Self::drain) ends it well.
@@ -35,15 +34,6 @@ pub struct Server {
 /// A server that is being started: boxed, so that it is compiled once, here.
 pub type Starting = Pin<Box<dyn Future<Output = Result<Server>> + Send>>;
 
-/// How a server ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drained {
-    /// Requests that were in flight, and came to their end.
-    pub finished: usize,
-    /// Those that were still in flight when the time was up.
-    pub cut_off: usize,
-}
-
 impl Server {
     /// Opens the store, and serves from now on. Without tokens, only on an address that nobody but this machine reaches.
     pub fn start(settings: ServerSettings) -> Starting {
@@ -53,41 +43,34 @@ impl Server {
     async fn started(settings: ServerSettings) -> Result<Self> {
         settings.check()?;
         // Before anything else: who listens is known at once, and counters find their recorder.
-        let listener = listen(settings.listen)?;
+        let listener = listen(settings.listener.listen)?;
         let scraped = admin::recorder();
         let opened = Arc::new(settings.store.open().await?);
         let semel = Semel::builder_shared(opened.store()).build()?;
         let wake_ups = opened.wake_ups(&semel);
         let served = Arc::new(AppState {
             audit: Audit::to(settings.audit.clone())?,
-            waits: Waits::new(settings.bounds.waiting_max),
+            waits: Waits::new(settings.waiting_max),
             ..AppState::new(semel.clone(), opened, settings.store.to_string(), settings.tokens.clone())
         });
         let (phase, watched) = watch::channel(Phase::Serving);
-        let in_flight = InFlight::new(settings.bounds.in_flight_max);
+        let in_flight = InFlight::new(settings.listener.limits.in_flight_max);
         let gauges = gauges(&in_flight);
         let dispatch = Dispatch {
             app: shown(Arc::clone(&served), gauges, Shown::Everything),
             served: Arc::clone(&served),
             in_flight: Arc::clone(&in_flight),
-            body_idle: settings.timeouts.body_idle,
-            body: settings.timeouts.body,
-            is_over_tls: settings.tls.is_some(),
+            timeouts: settings.listener.timeouts,
+            is_over_tls: settings.listener.tls.is_some(),
             join_trace: settings.join_trace,
         };
-        let acceptor = Acceptor::new(
-            listener,
-            settings.tls.as_ref(),
-            settings.limits(),
-            Arc::new(dispatch),
-            watched.clone(),
-        )?;
+        let acceptor = Acceptor::new(listener, &settings.listener, Arc::new(dispatch), watched.clone())?;
         let (listening, peers) = (acceptor.address()?, acceptor.peers());
         tokio::spawn(acceptor.run());
         if let Some(scraped) = scraped {
             tokio::spawn(scraped.sum_up(watched));
         }
-        let (sweeper, drain_timeout) = (semel.sweeper().start(), settings.timeouts.drain);
+        let (sweeper, drain_timeout) = (semel.sweeper().start(), settings.listener.timeouts.drain);
         Ok(Self { listening, served, in_flight, peers, phase, sweeper, drain_timeout, _wake_ups: wake_ups })
     }
 

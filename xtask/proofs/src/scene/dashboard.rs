@@ -26,7 +26,7 @@ pub struct Args {
 pub fn dashboard(args: &Args) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let mut settings = ServerSettings::in_memory();
-    settings.listen = args.listen;
+    settings.listener.listen = args.listen;
     let server = runtime.block_on(Server::start(settings))?;
     runtime.block_on(async {
         let pipeline = Pipeline::builder(&server.served().semel, "order-mails").scope(["acme"]).build()?;

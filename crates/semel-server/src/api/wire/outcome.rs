@@ -1,12 +1,14 @@
-//! What a run produced, as its caller sends it.
+//! What a run produced, as its caller sends it, and text that is read without a copy where it can be.
+
+use std::borrow::Cow;
+use std::ops::Deref;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use semel::OutcomeKind;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::text::{Text, given};
 use crate::api::problem::{Code, Problem};
 
 /// The largest outcome.
@@ -91,4 +93,29 @@ fn too_large() -> Problem {
         "the outcome is larger than {OUTCOME_BYTES_MAX} bytes; keep it elsewhere and store where it is"
     );
     Problem::new(Code::TooLarge, detail)
+}
+
+/// Text, borrowed from the body unless it has escapes.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String))]
+#[serde(transparent)]
+pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Text<'_> {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Any JSON, exactly as it came. `null` is a value, too, and differs from none.
+pub(crate) fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }

@@ -1,21 +1,22 @@
-//! The page of one key.
+//! One record, if this visitor may see it, and its page.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
-use semel::Lapse;
 use semel::clock::Timestamp;
 use semel::record::{Record, State as RecordState};
+use semel::{Error, ErrorKind, Lapse};
+use tokio::time::timeout;
 
 use super::content;
-use super::lookup::Found;
+use super::settle::flash;
 use super::timeline::timeline;
 use crate::access::Need;
 use crate::dashboard::answer::{Refused, shown};
-use crate::dashboard::flash::Flash;
 use crate::dashboard::frame::{Frame, Tab};
 use crate::dashboard::parts::{moment, state};
 use crate::dashboard::query::{Pairs, address};
@@ -23,6 +24,10 @@ use crate::dashboard::session::Visitor;
 use crate::state::AppState;
 use semel_ops::format::number::{counted, grouped};
 use semel_ops::format::{bytes, scope, span};
+use semel_ops::lookup::{IdPrefix, walk};
+
+/// How long the store may take.
+pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(in crate::dashboard) async fn one(
     State(served): State<Arc<AppState>>,
@@ -33,10 +38,10 @@ pub(in crate::dashboard) async fn one(
     visitor.need(Need::See)?;
     let Found { record, now } = Found::by_id(&served, &visitor, &id).await?;
     let said = query.ok().and_then(|Query(query)| {
-        query.iter().find(|(name, _)| name == "said").and_then(|(_, word)| Flash::from_word(word))
+        query.iter().find(|(name, _)| name == "said").and_then(|(_, word)| flash(word))
     });
     let content = html! {
-        @if let Some(said) = said { (said.shown()) }
+        @if let Some(said) = said { (said) }
         div.one #key data-live {
             (title(&record, now))
             (actions(&record, now, &visitor))
@@ -159,4 +164,30 @@ fn steps(record: &Record) -> Markup {
             }
         }
     }
+}
+
+/// A record, and the store's now when it was read.
+pub(super) struct Found {
+    pub(super) record: Record,
+    pub(super) now: Timestamp,
+}
+
+impl Found {
+    /// The record with this id. One of a foreign scope is not there.
+    pub(super) async fn by_id(served: &AppState, visitor: &Visitor, id: &str) -> Result<Self, Refused> {
+        let id = id.parse::<IdPrefix>().ok().and_then(|id| id.whole());
+        let id = id.ok_or_else(|| Refused::no_record(visitor))?;
+        let found = timeout(STORE_TIMEOUT, walk::live(&**served.store, id)).await;
+        let found =
+            found.unwrap_or_else(|_| Err(no_answer())).map_err(|error| Refused::store(visitor, &error))?;
+        match found.filter(|(record, _)| visitor.caller.reaches(&record.key)) {
+            Some((record, now)) => Ok(Self { record, now }),
+            None => Err(Refused::no_record(visitor)),
+        }
+    }
+}
+
+/// The store took too long.
+pub(super) fn no_answer() -> Error {
+    Error::new(ErrorKind::Unavailable, "the store gave no answer in time; see whether it runs")
 }

@@ -1,4 +1,4 @@
-//! A page of what was found. It looks for a bounded time and then offers to go on, so that it stays fast however many records
+//! What was searched for, and a page of what was found. It looks for a bounded time and then offers to go on, so that it stays fast however many records
 //! there are.
 
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use maud::{Markup, html};
 use semel::clock::Timestamp;
 use semel::record::{Record, StateWord};
 use semel::store::{Filter, Store};
-use semel::{Error, ErrorKind, Key, RecordId, Result as SemelResult};
+use semel::{Key, RecordId, Result as SemelResult};
 use tokio::time::{Instant, timeout};
 
-use super::filter::{Meant, Wanted, earlier};
+use super::detail::{STORE_TIMEOUT, no_answer};
 use crate::access::{Caller, Need};
 use crate::dashboard::answer::{Refused, see_other, shown};
 use crate::dashboard::frame::{Frame, Tab};
 use crate::dashboard::parts::{ago, key_link, labelled, nothing, state};
-use crate::dashboard::query::Pairs;
+use crate::dashboard::query::{Pairs, address};
 use crate::dashboard::session::Visitor;
 use crate::state::AppState;
 use semel_ops::format::number::counted;
-use semel_ops::format::record;
+use semel_ops::format::{record, scope, span};
 use semel_ops::lookup::IdPrefix;
 use semel_ops::lookup::walk::{self, Walk};
 
@@ -31,8 +31,6 @@ use semel_ops::lookup::walk::{self, Walk};
 const ROWS: usize = 50;
 /// How long a page looks; then it shows what it has.
 const LOOK: Duration = Duration::from_millis(300);
-/// How long the store may take for one look.
-const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Fewer digits than these are a name.
 const ID_DIGITS_MIN: usize = 8;
 
@@ -109,7 +107,7 @@ async fn look(store: &dyn Store, meant: Meant) -> SemelResult<Rows> {
     let started_at = Instant::now();
     let mut filter = meant.filter;
     if let Some(span) = meant.older_than {
-        filter.first_seen_before = Some(earlier(walk::now(store).await?, span));
+        filter.first_seen_before = Some(walk::before(store, span).await?);
     }
     let mut walk = Walk::new(store, filter, meant.after);
     let mut rows = Rows { records: Vec::new(), now: Timestamp::default(), next: None };
@@ -121,10 +119,6 @@ async fn look(store: &dyn Store, meant: Meant) -> SemelResult<Rows> {
     }
     rows.next = walk.after();
     Ok(rows)
-}
-
-fn no_answer() -> Error {
-    Error::new(ErrorKind::Unavailable, "the store gave no answer in time; see whether it runs")
 }
 
 fn head(wanted: &Wanted) -> Markup {
@@ -230,4 +224,118 @@ fn foot(wanted: &Wanted, rows: &Rows) -> Markup {
 fn looked_through(id: RecordId) -> u32 {
     let [first, second, ..] = *id.as_bytes();
     u32::from(u16::from_be_bytes([first, second])).saturating_mul(100) / 65_536
+}
+
+/// What was searched for, as it was typed.
+#[derive(Clone, Debug, Default)]
+struct Wanted {
+    scope: String,
+    operation: String,
+    name: String,
+    states: Vec<StateWord>,
+    older_than: String,
+    after: String,
+}
+
+/// What it means.
+struct Meant {
+    filter: Filter,
+    older_than: Option<Duration>,
+    after: Option<RecordId>,
+}
+
+impl Wanted {
+    fn read(query: Vec<(String, String)>) -> Self {
+        let mut wanted = Self::default();
+        for (name, value) in query {
+            let value = value.trim().to_owned();
+            match name.as_str() {
+                "scope" => wanted.scope = value,
+                "operation" => wanted.operation = value,
+                "name" => wanted.name = value,
+                "older_than" => wanted.older_than = value,
+                "after" => wanted.after = value,
+                "state" => {
+                    wanted.states.extend(StateWord::ALL.into_iter().find(|word| word.as_str() == value));
+                }
+                // Links from elsewhere may carry more.
+                _ => {}
+            }
+        }
+        wanted.states.dedup();
+        wanted
+    }
+
+    /// What it means for this caller, or what is wrong with it.
+    fn meant(&self, caller: &Caller) -> Result<Meant, String> {
+        let typed = if self.scope.is_empty() { Vec::new() } else { scope::parse(&self.scope)? };
+        let typed: Vec<Box<str>> = typed.iter().map(|part| part.trim().into()).collect();
+        let older_than = match self.older_than.as_str() {
+            "" => None,
+            text => Some(span::parse(text)?),
+        };
+        let after = match self.after.as_str() {
+            "" => None,
+            text => Some(text.parse::<IdPrefix>()?.last()),
+        };
+        let given = |text: &str| (!text.is_empty()).then(|| text.into());
+        let filter = Filter {
+            scope: within(caller.scope(), typed)?,
+            operation: given(&self.operation),
+            name: given(&self.name),
+            states: self.states.clone(),
+            first_seen_before: None,
+        };
+        Ok(Meant { filter, older_than, after })
+    }
+
+    /// Whether nothing but a key was asked for, so that finding it is all that is left to do.
+    fn is_a_key_alone(&self) -> bool {
+        self.states.is_empty() && self.older_than.is_empty() && self.after.is_empty()
+    }
+
+    /// The address of the page behind this record.
+    fn after(&self, after: Option<RecordId>) -> String {
+        let after = after.map(|id| id.to_string()).unwrap_or_default();
+        let fixed = [
+            ("scope", self.scope.as_str()),
+            ("operation", &self.operation),
+            ("name", &self.name),
+            ("older_than", &self.older_than),
+        ];
+        let states = self.states.iter().map(|word| ("state", word.as_str()));
+        address("/keys", fixed.into_iter().chain(states).chain([("after", after.as_str())]))
+    }
+}
+
+/// The scope that was typed, if the caller reaches it; the caller's own if none was.
+fn within(own: &[Box<str>], typed: Vec<Box<str>>) -> Result<Vec<Box<str>>, String> {
+    if typed.len() >= own.len() && typed.starts_with(own) {
+        return Ok(typed);
+    }
+    if own.starts_with(&typed) {
+        return Ok(own.to_vec());
+    }
+    Err(format!("your token reaches {} only", scope::shown(own.iter().map(|part| &**part))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &[&str]) -> Vec<Box<str>> {
+        text.iter().map(|part| (*part).into()).collect()
+    }
+
+    #[test]
+    fn nobody_searches_outside_their_scope() {
+        let own = parts(&["acme", "eu"]);
+        assert_eq!(within(&own, parts(&[])), Ok(own.clone()));
+        assert_eq!(within(&own, parts(&["acme"])), Ok(own.clone()));
+        assert_eq!(within(&own, parts(&["acme", "eu", "billing"])), Ok(parts(&["acme", "eu", "billing"])));
+        for foreign in [parts(&["zeta"]), parts(&["acme", "us"]), parts(&["acme", "eux", "a"])] {
+            assert!(within(&own, foreign).is_err());
+        }
+        assert_eq!(within(&[], parts(&["zeta"])), Ok(parts(&["zeta"])));
+    }
 }

@@ -15,7 +15,7 @@ const READ: &str = "Authorization: Bearer semel_read\r\n";
 async fn without_tokens_a_server_listens_for_this_machine_only() {
     for everywhere in ["0.0.0.0:0", "[::]:0"] {
         let mut settings = ServerSettings::in_memory();
-        settings.listen = everywhere.parse().expect("is an address");
+        settings.listener.listen = everywhere.parse().expect("is an address");
         let Err(error) = Server::start(settings.clone()).await else {
             panic!("{everywhere} is for everybody")
         };

@@ -46,7 +46,7 @@ async fn whoever_waits_is_answered_when_the_server_stops() {
 #[tokio::test]
 async fn while_it_stops_a_server_says_so_and_begins_nothing() {
     let mut settings = ServerSettings::in_memory();
-    settings.timeouts.drain = SOON;
+    settings.listener.timeouts.drain = SOON;
     let server = start(settings).await;
     let address = server.listening();
     let (first, rest) = {
@@ -78,7 +78,7 @@ async fn while_it_stops_a_server_says_so_and_begins_nothing() {
 #[tokio::test]
 async fn what_does_not_finish_in_time_is_cut_off_and_counted() {
     let mut settings = ServerSettings::in_memory();
-    settings.timeouts.drain = Duration::from_millis(200);
+    settings.listener.timeouts.drain = Duration::from_millis(200);
     let server = start(settings).await;
     let address = server.listening();
     let mut slow = Client::connect(address).await;

@@ -49,7 +49,9 @@ async fn both_versions_of_http_are_spoken_on_one_port() {
 #[tokio::test]
 async fn both_versions_are_spoken_inside_tls_and_cookies_say_so() {
     let (_folder, tls) = certificate::certificate();
-    let server = start(ServerSettings { tls: Some(tls.clone()), ..ServerSettings::in_memory() }).await;
+    let mut settings = ServerSettings::in_memory();
+    settings.listener.tls = Some(tls.clone());
+    let server = start(settings).await;
     let stream = certificate::connect(server.listening(), &tls, b"http/1.1").await.expect("is secured");
     let mut client = Client::over(stream);
     let answer = client.ask(&post("/v1/claim", "", CLAIM)).await;
@@ -66,8 +68,8 @@ async fn both_versions_are_spoken_inside_tls_and_cookies_say_so() {
 #[tokio::test]
 async fn a_head_or_a_body_that_dawdles_is_given_up_and_others_are_served() {
     let mut settings = ServerSettings::in_memory();
-    settings.timeouts.head = Duration::from_millis(200);
-    settings.timeouts.body = Duration::from_millis(200);
+    settings.listener.timeouts.head = Duration::from_millis(200);
+    settings.listener.timeouts.body = Duration::from_millis(200);
     let server = start(settings).await;
     let mut slow_head = Client::connect(server.listening()).await;
     slow_head.write("GET /healthz HT").await;
@@ -85,7 +87,7 @@ async fn a_head_or_a_body_that_dawdles_is_given_up_and_others_are_served() {
 #[tokio::test]
 async fn connections_and_requests_too_many_are_turned_away() {
     let mut settings = ServerSettings::in_memory();
-    settings.bounds.connections_per_peer_max = 2;
+    settings.listener.limits.connections_per_peer_max = 2;
     let server = start(settings).await;
     let mut held = Vec::new();
     for _ in 0..2 {
@@ -95,7 +97,7 @@ async fn connections_and_requests_too_many_are_turned_away() {
     }
     assert!(Client::connect(server.listening()).await.has_ended().await, "one more is closed at once");
     let mut settings = ServerSettings::in_memory();
-    settings.bounds.in_flight_max = 0;
+    settings.listener.limits.in_flight_max = 0;
     let server = start(settings).await;
     let answer = get(server.listening(), "/healthz", "").await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
@@ -105,7 +107,7 @@ async fn connections_and_requests_too_many_are_turned_away() {
 #[tokio::test]
 async fn a_head_that_is_too_large_is_refused() {
     let mut settings = ServerSettings::in_memory();
-    settings.bounds.head_bytes_max = 8 << 10;
+    settings.listener.limits.head_bytes_max = 8 << 10;
     let server = start(settings).await;
     let answer = get(server.listening(), "/healthz", &format!("X: {}\r\n", "x".repeat(16 << 10))).await;
     assert_eq!(answer.status, 431);

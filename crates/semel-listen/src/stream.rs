@@ -1,4 +1,5 @@
-//! The line to a client: it gives up one that does not read, and ends so that its last answer arrives.
+//! Streams: plain or secured, and the one to a client, which gives up a client that does not read, and ends so that its last
+//! answer arrives.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -7,14 +8,69 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsStream;
 
-use crate::idle::Idle;
-use crate::plain_or_tls::PlainOrTls;
+use crate::body::Idle;
 
 /// How long to go on reading after the last answer was written.
 const LINGER: Duration = Duration::from_secs(2);
 /// How much to read then. A client that sends more hears of its answer by a reset, or not at all.
 const LINGER_BYTES_MAX: usize = 1 << 20;
+
+/// A line to a peer.
+pub enum PlainOrTls {
+    /// As it is.
+    Plain(TcpStream),
+    /// Inside TLS.
+    Secured(Box<TlsStream<TcpStream>>),
+}
+
+/// The same call on either.
+macro_rules! on_either {
+    ($either:expr, $stream:ident => $call:expr) => {
+        match $either {
+            PlainOrTls::Plain($stream) => $call,
+            PlainOrTls::Secured($stream) => $call,
+        }
+    };
+}
+
+impl AsyncRead for PlainOrTls {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        on_either!(self.get_mut(), stream => Pin::new(stream).poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for PlainOrTls {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        on_either!(self.get_mut(), stream => Pin::new(stream).poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        on_either!(self.get_mut(), stream => Pin::new(stream).poll_write_vectored(cx, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        on_either!(self, stream => stream.is_write_vectored())
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_either!(self.get_mut(), stream => Pin::new(stream).poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_either!(self.get_mut(), stream => Pin::new(stream).poll_shutdown(cx))
+    }
+}
 
 /// The line to a client.
 pub struct ClientStream {
@@ -45,12 +101,8 @@ impl ClientStream {
 
     /// What a write came to, or that the client has not read for too long.
     fn written<T>(&mut self, polled: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        if polled.is_ready() {
-            self.stalled.progressed();
-            return polled;
-        }
-        let stalled = self.stalled.poll_waited(cx);
-        stalled.map(|()| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+        let stalled = |_| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read"));
+        self.stalled.bounded(polled, cx).map(|written| written.unwrap_or_else(stalled))
     }
 
     /// Reads and forgets what is still coming. A socket that is closed with bytes unread is reset, and a reset can

@@ -1,15 +1,32 @@
-//! Values that HTTP knows: methods, statuses, names of headers, paths and URLs.
+//! How values are read: methods, statuses, names of headers, paths and URLs, and the words that may be chosen.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use http::{HeaderName, Method, StatusCode, Uri};
+use semel::{Lapse, OnOutage};
 use semel_http::json::JsonPath;
+use semel_http::{Bare, OnServerError, Presence, Reach};
 
-use semel_config::value::{Read, Value, count, text, wrong};
+use super::source::Named;
+use crate::settings::{AccessLog, UpstreamVersion};
+use semel_config::value::{Read, Value, Words, count, text, wrong};
 
 /// Methods that change nothing by themselves: they pass untouched, with or without a key.
 const SAFE: [Method; 5] = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT];
+pub(super) const PROFILE: &Words<Named> = &[("ietf", Named::Ietf), ("stripe", Named::Stripe)];
+pub(super) const ACCESS_LOG: &Words<AccessLog> =
+    &[("text", AccessLog::Text), ("json", AccessLog::Json), ("off", AccessLog::Off)];
+pub(super) const UPSTREAM_VERSION: &Words<UpstreamVersion> =
+    &[("1.1", UpstreamVersion::Http1), ("2", UpstreamVersion::Http2)];
+pub(super) const BARE: &Words<Bare> = &[("taken", Bare::Taken), ("refused", Bare::Refused)];
+pub(super) const PRESENCE: &Words<Presence> =
+    &[("optional", Presence::Optional), ("required", Presence::Required)];
+pub(super) const REACH: &Words<Reach> = &[("caller", Reach::Caller), ("route", Reach::Route)];
+pub(super) const LAPSE: &Words<Lapse> = &[("rerun", Lapse::Rerun), ("hold", Lapse::Hold)];
+pub(super) const ON_SERVER_ERROR: &Words<OnServerError> =
+    &[("release", OnServerError::Release), ("store", OnServerError::Store), ("hold", OnServerError::Hold)];
+pub(super) const ON_OUTAGE: &Words<OnOutage> = &[("closed", OnOutage::Closed), ("open", OnOutage::Open)];
 
 pub(super) fn method(value: &Value<'_>) -> Read<Method> {
     text(|text| {
@@ -90,6 +107,8 @@ pub(super) fn path(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use semel_config::value::word_for;
+
     use super::*;
 
     #[test]
@@ -110,5 +129,12 @@ mod tests {
         assert!(path("/v1/{*rest}").is_ok());
         assert!(path("charges").expect_err("is none").contains("\"/charges\""));
         assert!(path("/a?b=1").is_err() && path("/a b").is_err());
+    }
+
+    #[test]
+    fn every_meaning_has_a_word_of_its_own() {
+        assert_eq!(word_for(ON_SERVER_ERROR, &OnServerError::Store), "store");
+        assert_eq!(word_for(ACCESS_LOG, &AccessLog::Off), "off");
+        assert_eq!(word_for(LAPSE, &Lapse::Hold), "hold");
     }
 }

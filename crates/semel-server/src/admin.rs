@@ -1,30 +1,43 @@
-//! The listener for those who run a process.
+//! The admin side of a process that is something else than a claim server: health, metrics and the dashboard, on a listener of
+//! its own, on loopback by default.
+//!
+//! `/healthz`: the process is alive. `/readyz`: it can do its work, or why not. `/metrics`: for Prometheus.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use semel::Result;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
-use super::recorder;
 use crate::serve::{Dispatch, Gauges, Shown, shown};
 use crate::state::AppState;
-use semel_listen::{Acceptor, InFlight, Limits, Phase, phase};
+use semel_listen::{Acceptor, InFlight, Limits, ListenerConfig, Phase, Timeouts, phase};
 
 /// Nobody who runs a process needs more, and whoever else comes here gets no more.
 const LIMITS: Limits = Limits {
     connections_max: 256,
     connections_per_peer_max: 192,
+    in_flight_max: 1_024,
     head_bytes_max: 64 << 10,
     streams_max: 64,
+};
+const TIMEOUTS: Timeouts = Timeouts {
     handshake: Duration::from_secs(10),
     head: Duration::from_secs(10),
+    body: Duration::from_secs(30),
     body_idle: Duration::from_secs(30),
+    // It ends with the process, whose own timeout it is.
+    drain: Duration::ZERO,
 };
-const IN_FLIGHT_MAX: usize = 1_024;
-const BODY: Duration = Duration::from_secs(30);
+/// Bounds of the histograms, in seconds: from a replay in memory to a slow upstream.
+const SECONDS: [f64; 16] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
+/// How often what was recorded is summed up. Without it, histograms grow until somebody scrapes.
+const SUM_UP_EVERY: Duration = Duration::from_secs(5);
 
 /// What those who run a process may look at.
 pub struct Side {
@@ -50,14 +63,14 @@ impl Side {
         let dispatch = Dispatch {
             app: shown(Arc::clone(&self.served), self.gauges, what),
             served: Arc::clone(&self.served),
-            in_flight: InFlight::new(IN_FLIGHT_MAX),
-            body_idle: LIMITS.body_idle,
-            body: BODY,
+            in_flight: InFlight::new(LIMITS.in_flight_max),
+            timeouts: TIMEOUTS,
             is_over_tls: false,
             join_trace: None,
         };
         let (own, own_phase) = watch::channel(Phase::Serving);
-        tokio::spawn(Acceptor::new(listener, None, LIMITS, Arc::new(dispatch), own_phase)?.run());
+        let config = ListenerConfig { listen: address, tls: None, limits: LIMITS, timeouts: TIMEOUTS };
+        tokio::spawn(Acceptor::new(listener, &config, Arc::new(dispatch), own_phase)?.run());
         if let Some(scraped) = recorder() {
             tokio::spawn(scraped.sum_up(watched.clone()));
         }
@@ -72,4 +85,34 @@ async fn follow(mut watched: watch::Receiver<Phase>, served: Arc<AppState>, own:
     served.waits.drain();
     phase::over(&mut watched).await;
     own.send_replace(Phase::Over);
+}
+
+/// The metrics of this process.
+#[derive(Clone)]
+pub struct Scraped(PrometheusHandle);
+
+/// Installs the recorder of this process, once. `None` if the program installed one of its own, which then has them.
+pub fn recorder() -> Option<Scraped> {
+    static INSTALLED: OnceLock<Option<Scraped>> = OnceLock::new();
+    INSTALLED.get_or_init(install).clone()
+}
+
+fn install() -> Option<Scraped> {
+    let buckets =
+        PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS);
+    let handle = buckets.ok()?.install_recorder().ok()?;
+    Some(Scraped(handle))
+}
+
+impl Scraped {
+    pub(crate) fn text(&self) -> String {
+        self.0.render()
+    }
+
+    /// Sums up what was recorded, now and then, for as long as the process serves.
+    pub(crate) async fn sum_up(self, mut phase: watch::Receiver<Phase>) {
+        while timeout(SUM_UP_EVERY, phase::over(&mut phase)).await.is_err() {
+            self.0.run_upkeep();
+        }
+    }
 }

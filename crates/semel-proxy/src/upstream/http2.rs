@@ -11,8 +11,8 @@ use tokio::sync::Mutex;
 
 use super::Sent;
 use super::dial::Dial;
-use super::link::Exchanged;
-use super::patience::Patience;
+use super::outgoing::Patience;
+use super::send::Exchanged;
 
 /// How often an upstream that says nothing is asked whether it is there, while requests wait for it.
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -41,7 +41,6 @@ impl Multiplexed {
 
 async fn connect(dial: &Dial) -> io::Result<SendRequest<Sent>> {
     let dialled = dial.dial().await?;
-    metrics::counter!("semel_http_upstream_connects_total").increment(1);
     let (sender, connection) = Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .adaptive_window(true)
@@ -69,13 +68,7 @@ pub(super) async fn exchange(
     let over = std::future::poll_fn(|cx| patience.as_mut().poll_over(cx));
     tokio::select! {
         biased;
-        answer = answer => match answer {
-            Ok(response) => Exchanged::Answered(response),
-            Err(mut error) => match error.take_message() {
-                Some(request) => Exchanged::NeverLeft(Box::new(request)),
-                None => Exchanged::Lost(error.into_error()),
-            },
-        },
+        answer = answer => answer.into(),
         () = over => Exchanged::TooSlow,
     }
 }

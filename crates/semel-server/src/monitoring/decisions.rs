@@ -1,15 +1,18 @@
-//! Decisions a second, over the last 15 minutes.
+//! Decisions: as they are made, and a second, over the last 15 minutes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use semel::clock::{Clock, SystemClock};
-use semel::{Semel, Stats};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use semel::record::Record;
+use semel::{Key, Semel, Stats};
+use tokio::sync::{broadcast, watch};
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
+/// How many decisions a slow listener may be behind before it misses some, and is told so.
+const BEHIND_MAX: usize = 1_024;
 /// How often listeners are told.
 const TICK: Duration = Duration::from_secs(1);
 /// How many ticks a sample sums up.
@@ -17,11 +20,94 @@ const TICKS_OF_A_SAMPLE: u32 = 5;
 /// How many samples are kept: those of 15 minutes.
 const SAMPLES_MAX: usize = 180;
 
+/// Where decisions are told to whoever listens.
+#[derive(Clone, Debug)]
+pub struct Live(broadcast::Sender<Arc<Seen>>);
+
+/// A decision, or the end of a run.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What was decided.
+    pub decision: DecisionKind,
+    /// About what.
+    pub key: Key,
+    /// Attempt number, where there is one.
+    pub attempt: Option<u32>,
+}
+
+/// What was decided, or how a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecisionKind {
+    /// May do the work.
+    Run,
+    /// Got the stored outcome.
+    Replay,
+    /// Another one runs.
+    Busy,
+    /// Same key, other request.
+    Mismatch,
+    /// Somebody must decide.
+    Held,
+    /// Ended with an outcome.
+    Done,
+    /// Given up, so that another may run.
+    Released,
+    /// Another run took over.
+    Lost,
+    /// An operator decided.
+    Resolved,
+}
+
+impl DecisionKind {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Replay => "replay",
+            Self::Busy => "busy",
+            Self::Mismatch => "mismatch",
+            Self::Held => "held",
+            Self::Done => "done",
+            Self::Released => "released",
+            Self::Lost => "lost",
+            Self::Resolved => "resolved",
+        }
+    }
+}
+
+impl Seen {
+    /// What was decided about this record.
+    pub(crate) fn of(decision: DecisionKind, record: &Record) -> Self {
+        Self { decision, key: record.key.clone(), attempt: Some(record.attempt) }
+    }
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self(broadcast::channel(BEHIND_MAX).0)
+    }
+}
+
+impl Live {
+    /// Tells whoever listens; costs next to nothing if nobody does.
+    pub fn tell(&self, seen: impl FnOnce() -> Seen) {
+        if self.0.receiver_count() > 0 {
+            drop(self.0.send(Arc::new(seen())));
+        }
+    }
+
+    /// Listens from now on.
+    pub fn listen(&self) -> broadcast::Receiver<Arc<Seen>> {
+        self.0.subscribe()
+    }
+}
+
 /// Samples of the engine's counters.
 #[derive(Debug, Default)]
 pub struct Rates {
     shared: Arc<Shared>,
-    task: Option<JoinHandle<()>>,
+    /// Ends when it is dropped.
+    _task: JoinSet<()>,
 }
 
 #[derive(Debug, Default)]
@@ -46,8 +132,8 @@ impl Rates {
     /// Samples this engine from now on, until it is dropped.
     pub fn start(semel: &Semel) -> Self {
         let shared = Arc::<Shared>::default();
-        let task = tokio::spawn(sample_on(semel.clone(), Arc::clone(&shared)));
-        Self { shared, task: Some(task) }
+        let task = sample_on(semel.clone(), Arc::clone(&shared));
+        Self { shared, _task: JoinSet::from_iter([task]) }
     }
 
     /// The samples of the last 15 minutes, oldest first. There are fewer after a start.
@@ -58,14 +144,6 @@ impl Rates {
     /// What was decided in the last second, now and each second from now on.
     pub fn last_second(&self) -> watch::Receiver<Sample> {
         self.shared.last_second.subscribe()
-    }
-}
-
-impl Drop for Rates {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
     }
 }
 

@@ -1,12 +1,13 @@
-//! One connection of HTTP/1.1 to the upstream, driven by whoever waits for its answer.
+//! Connections of HTTP/1.1 to the upstream, each driven by whoever waits for its answer; the idle ones, the freshest on top.
 
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
 use std::pin::{Pin, pin};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use http::{Request, Response};
-use hyper::body::Incoming;
+use http::Request;
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustix::net::RecvFlags;
@@ -14,7 +15,8 @@ use tokio::time::Instant;
 
 use super::Sent;
 use super::dial::Dialled;
-use super::patience::Patience;
+use super::outgoing::Patience;
+use super::send::Exchanged;
 
 /// One connection of HTTP/1.1 to the upstream.
 pub(super) struct Link {
@@ -24,18 +26,6 @@ pub(super) struct Link {
     socket: OwnedFd,
     ended: bool,
     idle_since: Instant,
-}
-
-/// What is known of a request once its exchange is over.
-pub(super) enum Exchanged {
-    /// The head of an answer came.
-    Answered(Response<Incoming>),
-    /// Not one byte was written: it may go out on another connection.
-    NeverLeft(Box<Request<Sent>>),
-    /// It was written, at least in part, and no answer came.
-    Lost(hyper::Error),
-    /// It was written, at least in part, and no answer came in time.
-    TooSlow,
 }
 
 impl Link {
@@ -57,13 +47,7 @@ impl Link {
                 *ended = connection.as_mut().poll(cx).is_ready();
             }
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
-                return Poll::Ready(match answer {
-                    Ok(response) => Exchanged::Answered(response),
-                    Err(mut error) => match error.take_message() {
-                        Some(request) => Exchanged::NeverLeft(Box::new(request)),
-                        None => Exchanged::Lost(error.into_error()),
-                    },
-                });
+                return Poll::Ready(answer.into());
             }
             patience.as_mut().poll_over(cx).map(|()| Exchanged::TooSlow)
         })
@@ -98,12 +82,52 @@ impl Link {
             Err(error) => error != rustix::io::Errno::AGAIN,
         }
     }
+}
 
-    pub(super) fn idle_since(&self) -> Instant {
-        self.idle_since
+/// Connections of HTTP/1.1 that are idle.
+pub(super) struct Pool {
+    idle: Mutex<Vec<Link>>,
+    idle_max: usize,
+    idle_timeout: Duration,
+}
+
+impl Pool {
+    pub(super) fn new(idle_max: usize, idle_timeout: Duration) -> Self {
+        Self { idle: Mutex::default(), idle_max, idle_timeout }
     }
 
-    pub(super) fn now_idle(&mut self) {
-        self.idle_since = Instant::now();
+    /// A connection that is still good, as far as this side can know.
+    pub(super) fn take(&self) -> Option<Link> {
+        loop {
+            let link = self.links().pop()?;
+            if link.idle_since.elapsed() >= self.idle_timeout {
+                // Those below are older still.
+                self.links().clear();
+                return None;
+            }
+            if !link.is_dead() {
+                return Some(link);
+            }
+        }
+    }
+
+    pub(super) fn put(&self, mut link: Link) {
+        link.idle_since = Instant::now();
+        let mut idle = self.links();
+        if idle.len() < self.idle_max {
+            idle.push(link);
+        }
+    }
+
+    /// Closes what was idle for too long, or was closed by the other side.
+    pub(super) fn tidy(&self) {
+        let mut idle = self.links();
+        let timeout = self.idle_timeout;
+        let now = Instant::now();
+        idle.retain(|link| now.duration_since(link.idle_since) < timeout && !link.is_dead());
+    }
+
+    fn links(&self) -> MutexGuard<'_, Vec<Link>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
