@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use semel::store::{Finding, Verdict};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::store_arg::StoreArg;
 use crate::terminal::{Cell, Column, Table, out, style};
@@ -22,11 +22,12 @@ impl CheckArgs {
         let survives = store.survives();
         let broken = count(&findings, Verdict::Broken);
         if self.json {
+            let finding = |Finding { setting, found, wanted, verdict }: &Finding| json!({ "setting": setting, "found": found, "wanted": wanted, "verdict": verdict.as_str() });
             out::json(&json!({
                 "store": address.to_string(),
                 "survives": survives,
                 "kept": broken == 0,
-                "findings": findings.iter().map(json).collect::<Vec<_>>(),
+                "findings": findings.iter().map(finding).collect::<Vec<_>>(),
             }))?;
         } else {
             out::line(&format!("{address}\nWhat it acknowledges is to survive {survives}.\n"))?;
@@ -73,9 +74,4 @@ fn table(findings: &[Finding]) -> Table {
         ]);
     }
     table
-}
-
-fn json(finding: &Finding) -> Value {
-    let Finding { setting, found, wanted, verdict } = finding;
-    json!({ "setting": setting, "found": found, "wanted": wanted, "verdict": verdict.as_str() })
 }

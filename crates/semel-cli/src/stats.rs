@@ -60,7 +60,17 @@ pub(crate) async fn count(store: &dyn Store) -> Result<Counted> {
 
 /// For scripts, with one member more.
 pub(crate) fn json(counted: &Counted, (name, value): (&str, String)) -> Value {
-    let oldest = |records: &[Record]| records.first().map(|record| oldest_json(counted, record));
+    let oldest = |records: &[Record]| {
+        let (record, key) = records.first().map(|record| (record, &record.key))?;
+        Some(json!({
+            "id": key.id().to_string(),
+            "scope": key.scope().collect::<Vec<_>>(),
+            "operation": key.operation(),
+            "name": key.name(),
+            "since": rfc3339(words::since(record)),
+            "age_ms": millis(age(counted, record)),
+        }))
+    };
     let mut json = json!({
         "records": counted.records(),
         "running": counted.running,
@@ -85,18 +95,6 @@ pub(crate) fn json(counted: &Counted, (name, value): (&str, String)) -> Value {
 /// For how long a record has been in its state.
 fn age(counted: &Counted, record: &Record) -> Duration {
     counted.as_of.unwrap_or_else(|| Timestamp::from_micros(0)).since(words::since(record))
-}
-
-fn oldest_json(counted: &Counted, record: &Record) -> Value {
-    let key = &record.key;
-    json!({
-        "id": key.id().to_string(),
-        "scope": key.scope().collect::<Vec<_>>(),
-        "operation": key.operation(),
-        "name": key.name(),
-        "since": rfc3339(words::since(record)),
-        "age_ms": millis(age(counted, record)),
-    })
 }
 
 /// A state, how many records are in it, and how that looks.

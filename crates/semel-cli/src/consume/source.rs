@@ -90,14 +90,14 @@ fn nats(mut parts: Parts<'_>) -> Result<SourceKind, String> {
     let stream = parts.path("a stream", LIKE)?;
     let durable = parts.required("durable", LIKE)?;
     let subject = parts.optional("subject");
-    let server = parts.server_without_path();
+    let server = parts.server("");
     parts.no_more(&["durable", "subject"])?;
     Ok(SourceKind::Nats { server, stream, durable, subject })
 }
 
 fn rabbitmq(mut parts: Parts<'_>) -> Result<SourceKind, String> {
     let queue = parts.required("queue", "amqp://USER:PASSWORD@HOST/VHOST?queue=NAME")?;
-    let server = parts.server_with_path();
+    let server = parts.server(parts.path);
     parts.no_more(&["queue"])?;
     Ok(SourceKind::RabbitMq { server, queue })
 }
@@ -107,7 +107,7 @@ fn redis(mut parts: Parts<'_>) -> Result<SourceKind, String> {
     let stream = parts.required("stream", LIKE)?;
     let group = parts.required("group", LIKE)?;
     let consumer = parts.optional("consumer");
-    let server = parts.server_with_path();
+    let server = parts.server(parts.path);
     parts.no_more(&["stream", "group", "consumer"])?;
     Ok(SourceKind::Redis { server, stream, group, consumer })
 }
@@ -173,12 +173,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn server_without_path(&self) -> Url {
-        Url::new(&format!("{}://{}", self.scheme, self.hosts))
-    }
-
-    fn server_with_path(&self) -> Url {
-        Url::new(&format!("{}://{}{}", self.scheme, self.hosts, self.path))
+    fn server(&self, path: &str) -> Url {
+        Url::new(&format!("{}://{}{path}", self.scheme, self.hosts))
     }
 }
 

@@ -94,7 +94,10 @@ impl ListArgs {
 
     async fn filter(&self, store: &dyn Store) -> Result<Filter> {
         let first_seen_before = match self.older_than {
-            Some(age) => Some(earlier(walk::now(store).await?, age)),
+            Some(age) => {
+                let age = u64::try_from(age.as_micros()).unwrap_or(u64::MAX);
+                Some(Timestamp::from_micros(walk::now(store).await?.as_micros().saturating_sub(age)))
+            }
             None => None,
         };
         Ok(Filter {
@@ -105,11 +108,6 @@ impl ListArgs {
             first_seen_before,
         })
     }
-}
-
-fn earlier(now: Timestamp, span: Duration) -> Timestamp {
-    let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
-    Timestamp::from_micros(now.as_micros().saturating_sub(micros))
 }
 
 fn state(word: &str) -> Result<StateWord, String> {
