@@ -73,18 +73,18 @@ impl Build {
     /// Runs the tests of these packages, before these servers.
     pub(crate) fn tests(self, packages: &[&str], servers: &Servers) -> Result<()> {
         started("tests");
-        servers.name_to(self.tests_of(packages)).show()
+        servers.name_to(self.tests_of(packages, "--no-tests=fail")).show()
     }
 
     /// Runs the tests of these packages, which start the servers that they need.
     pub(crate) fn tests_alone(self, packages: &[&str]) -> Result<()> {
         started("tests");
-        self.tests_of(packages).show()
+        self.tests_of(packages, "--no-tests=pass").show()
     }
 
-    fn tests_of(self, packages: &[&str]) -> Run {
+    fn tests_of(self, packages: &[&str], if_none: &str) -> Run {
         if needs::cargo_tool("nextest") {
-            self.cargo(&[&["nextest", "run", "--no-tests=pass"], packages])
+            self.cargo(&[&["nextest", "run", if_none], packages])
         } else {
             self.cargo(&[&["test", "--all-targets"], packages])
         }

@@ -92,27 +92,27 @@ enum What {
     ///
     /// The callers live through it and connect again by themselves. Control: with `synchronous_commit = off` something must be
     /// found lost.
-    Postgres(Rounds<POSTGRES_FEW>),
+    Postgres(Rounds),
     /// PostgreSQL under load is killed, and its synchronous standby takes over.
     ///
     /// Control: with an asynchronous standby something must be found lost.
-    Failover(Rounds<FAILOVERS_FEW>),
+    Failover(Rounds),
     /// Redis under load is killed: with `appendfsync always`, and to see what is lost, with `everysec`.
     ///
     /// The machine keeps what a killed process wrote, synced or not: a power cut would lose more of `everysec`, up to the last
     /// second or two. Control: without an append-only file something must be found lost.
-    Redis(Rounds<REDIS_FEW>),
+    Redis(Rounds),
     /// A master of a Redis Cluster is killed under load, and its replica takes over: how much is lost, and for how long nobody
     /// is served.
     ///
     /// A master that is cut off instead of killed acknowledges on, for up to `cluster-node-timeout`, and loses all of that: not
     /// imitated here.
-    Cluster(Rounds<CLUSTER_FEW>),
+    Cluster(Rounds),
     /// A process is killed somewhere between an effect in PostgreSQL and the commit that completes its record: the two must
     /// agree, every time.
     ///
     /// Control: a process that completes beside the transaction must be found out.
-    Transaction(Rounds<TRANSACTIONS_FEW>),
+    Transaction(Rounds),
     /// A consumer of a stream is killed between every two of its steps: delivery, claim, effect, receipt, offset,
     /// acknowledgement, and in the middle of them.
     ///
@@ -120,23 +120,22 @@ enum What {
     /// receipt, and nothing is acknowledged without one; in one transaction with its receipt an effect happens exactly once; a
     /// lapsed run is run again, by an attempt that says so, or held until somebody has looked. Controls: consumers that commit
     /// or acknowledge first, and effects beside the transaction, must be found out.
-    Consumer(Rounds<CONSUMERS_FEW>),
+    Consumer(Rounds),
 }
 
 /// How often, and by which choices.
 #[derive(Debug, clap::Args)]
-struct Rounds<const FEW: u64> {
-    /// How often.
-    #[arg(default_value_t = FEW)]
-    rounds: u64,
+struct Rounds {
+    /// How often; a few times unless said, as the tests of every change do.
+    rounds: Option<u64>,
     /// Where every choice comes from; any number unless said.
     #[arg(long)]
     seed: Option<u64>,
 }
 
-impl<const FEW: u64> Rounds<FEW> {
-    fn run(&self, how: fn(u64, u64) -> Result<()>) -> Result<()> {
-        how(self.rounds, seed_or_any(self.seed))
+impl Rounds {
+    fn run(&self, few: u64, how: fn(u64, u64) -> Result<()>) -> Result<()> {
+        how(self.rounds.unwrap_or(few), seed_or_any(self.seed))
     }
 }
 
@@ -150,12 +149,12 @@ pub fn run(args: &Args) -> Result<()> {
             power::run_inside(place, victim, *images, seed_or_any(*seed))
         }
         What::Power { images, seed, .. } => power::run(*images, seed_or_any(*seed)),
-        What::Postgres(rounds) => rounds.run(servers::postgres),
-        What::Failover(rounds) => rounds.run(servers::failover),
-        What::Redis(rounds) => rounds.run(servers::redis),
-        What::Cluster(rounds) => rounds.run(servers::cluster),
-        What::Transaction(rounds) => rounds.run(servers::transaction),
-        What::Consumer(rounds) => rounds.run(consumer::run),
+        What::Postgres(rounds) => rounds.run(POSTGRES_FEW, servers::postgres),
+        What::Failover(rounds) => rounds.run(FAILOVERS_FEW, servers::failover),
+        What::Redis(rounds) => rounds.run(REDIS_FEW, servers::redis),
+        What::Cluster(rounds) => rounds.run(CLUSTER_FEW, servers::cluster),
+        What::Transaction(rounds) => rounds.run(TRANSACTIONS_FEW, servers::transaction),
+        What::Consumer(rounds) => rounds.run(CONSUMERS_FEW, consumer::run),
     }
 }
 
