@@ -1,11 +1,11 @@
-//! Which packages a change touches: those whose files differ, and those that depend on them.
+//! The packages of the workspace: which of them a change touches, and whether they can be published.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use xtask::run::{cargo, program, root};
+use xtask::run::{cargo, program, root, started};
 
 /// A package of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,12 +13,27 @@ struct Package {
     name: String,
     folder: PathBuf,
     dependencies: Vec<String>,
+    is_published: bool,
+}
+
+/// Packs every package that is published, as it would be uploaded: a manifest that cannot be is found here.
+/// `cargo publish --workspace --dry-run` also builds what was packed, and takes minutes.
+pub(crate) fn package() -> Result<()> {
+    started("packages");
+    let unpublished = all()?.into_iter().filter(|package| !package.is_published);
+    let excluded = unpublished.flat_map(|package| ["--exclude".to_owned(), package.name]);
+    let words = ["package", "--quiet", "--workspace", "--no-verify", "--allow-dirty"].map(str::to_owned);
+    cargo(words.into_iter().chain(excluded)).show()
+}
+
+fn all() -> Result<Vec<Package>> {
+    let metadata = cargo(["metadata", "--no-deps", "--format-version", "1"]).output()?;
+    Ok(packages(&serde_json::from_str(&metadata).context("cargo's metadata")?))
 }
 
 /// The names of all packages that differ from `main`, committed or not, and of all that depend on one of them.
 pub(crate) fn changed() -> Result<Vec<String>> {
-    let metadata = cargo(["metadata", "--no-deps", "--format-version", "1"]).output()?;
-    let packages = packages(&serde_json::from_str(&metadata).context("cargo's metadata")?);
+    let packages = all()?;
     let base = program("git", ["merge-base", "HEAD", "main"]);
     let base = base.output().unwrap_or_else(|_| "HEAD".to_owned());
     let tracked = program("git", ["diff", "--name-only", base.trim()]).output()?;
@@ -34,7 +49,9 @@ fn packages(metadata: &Value) -> Vec<Package> {
     let package = |value: &Value| {
         let folder = Path::new(&text(value, "manifest_path")?).parent()?.to_path_buf();
         let dependencies = list(value, "dependencies").iter().filter_map(|one| text(one, "name")).collect();
-        Some(Package { name: text(value, "name")?, folder, dependencies })
+        // `publish = false` is an empty list of registries.
+        let is_published = value.get("publish").is_none_or(Value::is_null);
+        Some(Package { name: text(value, "name")?, folder, dependencies, is_published })
     };
     list(metadata, "packages").iter().filter_map(package).collect()
 }
@@ -76,6 +93,7 @@ mod tests {
             name: name.to_owned(),
             folder: PathBuf::from(folder),
             dependencies: dependencies.iter().map(|name| (*name).to_owned()).collect(),
+            is_published: true,
         };
         vec![
             package("core", "/w/crates/core", &[]),

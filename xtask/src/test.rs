@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// Only packages whose files differ from `main`, committed or not, and packages that depend on them; no crashes.
     #[arg(long)]
     changed: bool,
-    /// Also what takes longer: the lints of the measurements, the documentation, licences.
+    /// Also what takes longer: a build without features, the lints of the measurements, the documentation, licences.
     #[arg(long, conflicts_with = "changed")]
     all: bool,
 }
@@ -49,11 +49,13 @@ fn everything(missing: Missing, has_extras: bool) -> Result<()> {
     let mut timetable = Timetable::default();
     timetable.time("format", || format(missing, &["--all"]))?;
     timetable.time("tidy", || tidy::run(&tidy::Args::default()))?;
+    timetable.time("packages", packages::package)?;
     needs::for_tests()?;
     let build = Build::new(missing)?;
     let all = ["--workspace", "--all-features"];
     timetable.time("build and lints", || build.everything(&all))?;
     if has_extras {
+        timetable.time("build without features", without_features)?;
         timetable.time("lints of the measurements", bench_lints)?;
         timetable.time("documentation", docs)?;
         timetable.time("dependencies", dependencies)?;
@@ -95,6 +97,15 @@ fn format(missing: Missing, packages: &[&str]) -> Result<()> {
         cargo(["fmt", "--all", "--check", "--manifest-path", "bench/Cargo.toml"]).show()?;
     }
     Ok(())
+}
+
+/// The command line as a newcomer builds it, which no other step does: it says which feature is missing.
+fn without_features() -> Result<()> {
+    started("build without features");
+    // In a folder of its own: the binary would take the place of the one that the tests start.
+    let packages = ["--package", "semel-cli", "--package", "semel-ops", "--package", "semel-server"];
+    let tests = [&["nextest", "run", "--target-dir", "target/without-features"], &packages[..]].concat();
+    cargo([&tests[..], &["-E", "test(without_features) | test(missing_feature)"]].concat()).show()
 }
 
 /// The measurements are a workspace of their own, which nothing else would notice to be broken.

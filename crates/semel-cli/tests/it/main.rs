@@ -32,6 +32,7 @@ mod show;
 mod terminal;
 mod tools;
 mod transfer;
+mod without_features;
 
 /// Runs each test on every store: to add one is a line here.
 #[macro_export]

@@ -72,3 +72,14 @@ mod tests {
         assert_eq!(routes, described);
     }
 }
+
+#[cfg(all(test, not(feature = "openapi")))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn without_features_the_document_is_refused_with_the_feature_to_add() {
+        let problem = without_openapi().await;
+        assert_eq!(problem.detail(), "this build has no OpenAPI document; build with `--features openapi`");
+    }
+}

@@ -5,7 +5,6 @@
 
 #[cfg(any(feature = "nats", feature = "rabbitmq", feature = "redis-streams"))]
 mod brokers;
-mod builds;
 mod ends;
 pub(crate) mod feed;
 mod input;
