@@ -16,13 +16,15 @@ use xtask::run;
 pub(crate) struct Args {}
 
 /// The rules that look at one file alone.
-const RULES: [fn(&Source) -> Vec<Fault>; 6] = [
+const RULES: [fn(&Source) -> Vec<Fault>; 8] = [
     text::opening,
     text::module_files,
     text::left_overs,
     text::machine_paths,
+    text::machine_imports,
     manifests::lints,
     manifests::core,
+    manifests::drivers,
 ];
 
 /// What nobody writes by hand.

@@ -26,6 +26,30 @@ const DRIVERS: [&str; 20] = [
     "ureq",
 ];
 
+/// The clients of stores and brokers, and the one crate that speaks to each.
+const SPOKEN_TO_BY: [(&str, &str); 6] = [
+    ("async-nats", "semel-nats"),
+    ("lapin", "semel-rabbitmq"),
+    ("rdkafka", "semel-kafka"),
+    ("sqlx", "semel-postgres"),
+    ("tokio-postgres", "semel-postgres"),
+    ("tokio-postgres-rustls", "semel-postgres"),
+];
+
+/// No published crate depends on a driver that it does not speak to.
+pub(super) fn drivers(source: &Source) -> Vec<Fault> {
+    let Some(name) = source.path.strip_prefix("crates/").and_then(|path| path.strip_suffix("/Cargo.toml"))
+    else {
+        return Vec::new();
+    };
+    let owner = |driver: &str| SPOKEN_TO_BY.iter().find(|(spoken_to, _)| *spoken_to == driver);
+    let foreign = dependencies(&source.text).into_iter().filter_map(|(line, driver)| {
+        let (_, owner) = owner(&driver).filter(|(_, owner)| *owner != name)?;
+        Some(Fault::new("drivers", line, format!("only `{owner}` speaks to `{driver}`: depend on that")))
+    });
+    foreign.collect()
+}
+
 /// Every crate keeps the workspace's lints.
 pub(super) fn lints(source: &Source) -> Vec<Fault> {
     if !is_crate(source) || section(&source.text, "[lints]").any(|(_, line)| line == "workspace = true") {
@@ -119,6 +143,15 @@ mod tests {
             core(&manifest("[dependencies]\nsha2 = \"1\"\n\n[dev-dependencies]\nredis = \"1\"\n")).len(),
             0
         );
+    }
+
+    #[test]
+    fn a_driver_beside_the_crate_that_speaks_to_it_is_found() {
+        let of =
+            |name: &str, text: &str| drivers(&Source::new(format!("crates/{name}/Cargo.toml"), text)).len();
+        let nats = "[dependencies]\nasync-nats.workspace = true\n";
+        assert_eq!((of("semel-nats", nats), of("semel-stream", nats)), (0, 1));
+        assert_eq!(of("semel-cli", "[dev-dependencies]\nasync-nats.workspace = true\n"), 0);
     }
 
     #[test]

@@ -101,6 +101,17 @@ pub(super) fn machine_paths(source: &Source) -> Vec<Fault> {
     })
 }
 
+/// The machine decides from values alone: it waits for nothing, and knows neither engine nor store. That it asks no clock, disk
+/// or dice is clippy's to say (`crates/semel/clippy.toml`).
+pub(super) fn machine_imports(source: &Source) -> Vec<Fault> {
+    if !source.path.starts_with("crates/semel/src/machine/") {
+        return Vec::new();
+    }
+    found(source, "machine", &["async", "crate::engine", "crate::store"], |word| {
+        format!("`{word}` in the machine, which decides from values alone: let the engine do it")
+    })
+}
+
 /// Where one of these stands alone, not as a part of a longer name.
 fn found(
     source: &Source,
@@ -128,6 +139,13 @@ fn found(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_waits_or_knows_the_engine_is_found_in_the_machine_alone() {
+        let text = "//! A.\nuse crate::engine::Semel;\nasync fn f() {}\n";
+        assert_eq!(machine_imports(&Source::new("crates/semel/src/machine/a.rs", text)).len(), 2);
+        assert_eq!(machine_imports(&Source::new("crates/semel/src/engine/a.rs", text)).len(), 0);
+    }
 
     #[test]
     fn a_file_without_its_first_line_is_found() {
