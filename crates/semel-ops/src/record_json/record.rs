@@ -90,7 +90,7 @@ pub enum StateView<'a> {
         outcome: OutcomeView<'a>,
     },
     /// A released or held record.
-    Undone {
+    ReleasedOrHeld {
         /// Why it is so.
         reason: &'a str,
     },
@@ -151,8 +151,8 @@ impl<'a> StateView<'a> {
             State::Done(done) => {
                 Self::Done { fence: done.fence.get(), outcome: OutcomeView::of(&done.outcome, content) }
             }
-            State::Released(released) => Self::Undone { reason: &released.reason },
-            State::Held(held) => Self::Undone { reason: &held.reason },
+            State::Released(released) => Self::ReleasedOrHeld { reason: &released.reason },
+            State::Held(held) => Self::ReleasedOrHeld { reason: &held.reason },
         }
     }
 }

@@ -167,6 +167,7 @@ impl Verified {
     }
 
     #[cfg(not(feature = "jwt"))]
+    #[expect(clippy::unused_self, reason = "the same call as in a build with the feature")]
     fn principal(&self) -> Result<Principal, String> {
         Err(semel_ops::missing_feature_message("JWT", "jwt"))
     }
