@@ -4,7 +4,7 @@ use semel::RecordId;
 use semel::record::Version;
 use semel::store::{Scan, Store, Swap, SwapReply};
 
-use super::broken::{Broken, promised};
+use super::trial::{Broken, promised};
 use super::trial::{LONG, Trial, first, rewrite};
 use crate::sample;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use semel::store::{Store, Swap, SwapReply};
 
-use super::broken::{Broken, promised};
+use super::trial::{Broken, promised};
 use super::trial::{LONG, Trial, at_once, first, rewrite};
 use crate::sample;
 

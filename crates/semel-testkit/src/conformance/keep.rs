@@ -8,7 +8,7 @@ use semel::machine::claim::{Claimed, claim};
 use semel::record::{Keep, Record};
 use semel::store::{Store, SwapReply};
 
-use super::broken::{Broken, promised};
+use super::trial::{Broken, promised};
 use super::trial::{LONG, SHORT, Trial, rewrite};
 use crate::carry::carry;
 use crate::sample;

@@ -3,7 +3,7 @@
 use semel::Key;
 use semel::store::Store;
 
-use super::broken::{Broken, promised};
+use super::trial::{Broken, promised};
 use super::trial::{LONG, Trial};
 use crate::sample;
 

@@ -3,7 +3,7 @@
 use semel::record::Keep;
 use semel::store::Store;
 
-use super::broken::{Broken, promised};
+use super::trial::{Broken, promised};
 use super::trial::{LONG, SHORT, Trial};
 use crate::sample;
 

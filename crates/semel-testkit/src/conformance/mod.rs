@@ -4,9 +4,7 @@
 //! time must pass, a record gets a short keep and the store's own now is polled until it is over.
 
 mod batch;
-mod broken;
 mod concurrent;
-mod difference;
 mod keep;
 mod key;
 mod load;
@@ -23,7 +21,6 @@ pub use batch::{
     an_empty_batch_is_answered, of_two_swaps_of_one_record_one_wins, one_stale_swap_does_not_undo_another,
     swaps_are_answered_in_their_order,
 };
-pub use broken::Broken;
 pub use concurrent::{of_many_swaps_at_one_version_one_wins, overlapping_batches_are_all_answered};
 pub use keep::{
     a_claim_past_the_keep_runs, a_keep_ends_one_for_ever_before_it,
@@ -50,3 +47,4 @@ pub use sweep::{
     more_left_is_honest, sweep_removes_what_is_past_its_keep, sweep_respects_its_limit,
     sweep_spares_what_is_kept_for_ever, sweep_spares_what_is_within_its_keep,
 };
+pub use trial::Broken;

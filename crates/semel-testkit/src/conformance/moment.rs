@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use semel::store::{Scan, Store};
 
-use super::broken::{Broken, promised};
+use super::trial::{Broken, promised};
 use super::trial::{LONG, Trial, at_once, first, rewrite};
 use crate::sample;
 

@@ -10,8 +10,8 @@ use semel::record::{Keep, Record, Step};
 use semel::store::Store;
 use semel::{Fingerprint, Key, Lapse, NAME_BYTES_MAX, Outcome, OutcomeKind, PART_BYTES_MAX, SCOPE_PARTS_MAX};
 
-use super::broken::Broken;
 use super::stamp::stamped;
+use super::trial::Broken;
 use super::trial::{LONG, Trial, at, rewrite};
 use crate::sample;
 

@@ -4,7 +4,7 @@ use semel::record::{Keep, Record, StateWord};
 use semel::store::{Filter, Scan, Store};
 use semel::{Key, Lapse, Outcome, RecordId};
 
-use super::broken::{Broken, promised};
+use super::trial::{Broken, promised};
 use super::trial::{LONG, Trial, at};
 use crate::sample;
 

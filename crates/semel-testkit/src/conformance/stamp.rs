@@ -7,8 +7,8 @@ use semel::record::{Record, State, Step, Version};
 use semel::store::{Store, Swap};
 use semel::{Lapse, Outcome};
 
-use super::broken::{Broken, promised};
-use super::difference::difference;
+use super::trial::difference;
+use super::trial::{Broken, promised};
 use super::trial::{LONG, Trial, at, rewrite};
 use crate::sample;
 

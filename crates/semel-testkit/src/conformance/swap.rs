@@ -3,8 +3,8 @@
 use semel::record::{Keep, Version};
 use semel::store::{Store, SwapReply};
 
-use super::broken::{Broken, promised};
 use super::stamp::fence;
+use super::trial::{Broken, promised};
 use super::trial::{LONG, SHORT, Trial, at, first, rewrite};
 use crate::sample;
 

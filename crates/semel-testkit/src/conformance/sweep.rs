@@ -3,7 +3,7 @@
 use semel::record::{Keep, Record};
 use semel::store::Store;
 
-use super::broken::{Broken, promised};
+use super::trial::{Broken, promised};
 use super::trial::{LONG, SHORT, Trial};
 
 /// How often a count is tried that another sweeper may have spoilt.

@@ -1,9 +1,8 @@
 //! A store on trial: the few moves that every promise is tested with.
 
-use std::sync::Arc;
-
+use std::fmt;
 use std::future::Future;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use semel::clock::Timestamp;
@@ -14,7 +13,6 @@ use semel::store::{Store, Swap, SwapReply};
 use semel::{Key, RecordId};
 use tokio::runtime::Handle;
 
-use super::Broken;
 use crate::sample;
 
 /// A keep that no test outlives.
@@ -151,4 +149,63 @@ pub(super) fn at_once<T: Send>(futures: Vec<impl Future<Output = T> + Send>) -> 
             Err(_) => Err(stuck("one panicked")),
         })
         .collect()
+}
+
+/// What a store promised, and what was seen instead.
+pub struct Broken {
+    promised: &'static str,
+    seen: String,
+}
+
+impl Broken {
+    /// A promise, and what was seen instead.
+    pub fn new(promised: &'static str, seen: impl Into<String>) -> Self {
+        Self { promised, seen: seen.into() }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "promised: {}; seen: {}", self.promised, self.seen)
+    }
+}
+
+impl fmt::Debug for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl From<semel::Error> for Broken {
+    fn from(error: semel::Error) -> Self {
+        Self::new("a store that can be reached answers", format!("{error:?}"))
+    }
+}
+
+/// Ends a promise as broken unless the condition holds: what was promised, then what was seen.
+macro_rules! promised {
+    ($holds:expr, $promised:expr, $($seen:tt)+) => {
+        if !$holds {
+            return Err($crate::conformance::Broken::new($promised, format!($($seen)+)));
+        }
+    };
+}
+pub(super) use promised;
+
+/// The fields that differ, each with what was seen and what was expected.
+pub(super) fn difference(seen: &Record, expected: &Record) -> String {
+    let mut fields = Vec::new();
+    macro_rules! compare {
+        ($($field:ident)*) => {
+            $(if seen.$field != expected.$field {
+                let name = stringify!($field);
+                fields.push(format!("{name} is {:?} instead of {:?}", seen.$field, expected.$field));
+            })*
+        };
+    }
+    compare!(key fingerprint state attempt pardoned lapse retention);
+    compare!(first_seen_at changed_at first_event mismatches duplicates version);
+    fields.join(", ")
 }

@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use semel::store::Store;
-use semel::{Error, Key, Result};
+use semel::record::Record;
+use semel::store::{Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::{Error, Key, RecordId, Result};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -13,8 +14,8 @@ use tokio::time::Instant;
 use super::client::Client;
 use super::event::Event;
 use super::recorder::Recorder;
-use super::report::Report;
 use super::search::check;
+use super::verdict::Report;
 use crate::sample;
 
 /// How many keys all clients meet at, at a time: few enough that they get in each other's way.
@@ -115,5 +116,39 @@ async fn judge(mut report: Report, histories: Vec<Vec<Event>>) -> Report {
             report
         }
         Err(error) => Report::new(0).failed(format!("the judge broke off: {error}")),
+    }
+}
+
+/// A store whose reads are answered by another.
+///
+/// For negative controls: a copy that lags behind must be found out by its history, or the history proves nothing.
+#[derive(Clone)]
+pub struct ReadsElsewhere {
+    writes: Arc<dyn Store>,
+    reads: Arc<dyn Store>,
+}
+
+impl ReadsElsewhere {
+    /// Writes to the one and reads from the other.
+    pub fn new(writes: Arc<dyn Store>, reads: Arc<dyn Store>) -> Self {
+        Self { writes, reads }
+    }
+}
+
+impl Store for ReadsElsewhere {
+    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+        self.writes.swap(batch)
+    }
+
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+        self.reads.load(ids)
+    }
+
+    fn sweep(&self, limit: usize) -> Reply<Swept> {
+        self.writes.sweep(limit)
+    }
+
+    fn scan(&self, scan: Scan) -> Reply<Page> {
+        self.reads.scan(scan)
     }
 }

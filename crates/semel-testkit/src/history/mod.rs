@@ -18,20 +18,17 @@
 
 mod client;
 mod concurrent;
-mod elsewhere;
 mod event;
 mod model;
 mod moment;
 mod recorder;
-mod report;
 mod search;
-mod term;
 mod verdict;
 
+pub use concurrent::ReadsElsewhere;
 pub use concurrent::concurrent_history;
-pub use elsewhere::ReadsElsewhere;
 pub use event::{Answer, Asked, Event, Seen, Told};
 pub use recorder::Recorder;
-pub use report::Report;
 pub use search::{check, check_within};
+pub use verdict::Report;
 pub use verdict::Verdict;

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::event::{Asked, Event, Seen, Told};
 use super::moment::Moment;
-use super::term::{self, Term};
+use super::moment::{self, Term};
 
 /// What the model stamps. The true numbers are kept beside the record, because not all of them are known.
 const STAMP: Version = Version::new(1);
@@ -125,7 +125,7 @@ impl Model {
             next.fence = None;
         }
         next.learn_fence(seen.fence.or(seen.version.filter(|_| granted)))?;
-        let is_open = term::is_open(write.next.unstamped());
+        let is_open = moment::is_open(write.next.unstamped());
         let record = Arc::unwrap_or_clone(write.next.stamp(STAMP, moment.stamped_from));
         next.term = Some(match &self.term {
             Some(term) if !is_open => term.carried_over(record),

@@ -15,8 +15,6 @@ mod judge;
 mod plan;
 mod process;
 mod report;
-mod resource;
-mod trace;
 mod witness;
 mod world;
 

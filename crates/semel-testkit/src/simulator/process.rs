@@ -9,8 +9,8 @@ use tokio::time::sleep;
 
 use super::judge::Testimony;
 use super::plan::{Dice, Plan};
-use super::resource::Resource;
-use super::trace::Trace;
+use super::witness::Resource;
+use super::witness::Trace;
 
 /// One process: an engine of its own, and what it says it saw.
 pub(super) struct Process {

@@ -1,10 +1,15 @@
 //! Sees every write at the store itself, under the feet of networks, engines and callers.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use semel::RecordId;
 use semel::record::Record;
 use semel::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use super::flaw::Flaw;
 
 /// The real store, with every write remembered in order.
 #[derive(Clone)]
@@ -72,5 +77,83 @@ impl Store for Witness {
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
         self.watch(self.store.scan(scan), |page, seen| seen.add(page.records.iter()))
+    }
+}
+
+/// Everything that happened, in order.
+#[derive(Clone)]
+pub(super) struct Trace {
+    started_at: Instant,
+    echo: Echo,
+    told: Arc<Mutex<(Sha256, u64)>>,
+}
+
+/// Whether somebody reads along: set `SEMEL_TRACE` to anything.
+#[derive(Clone, Copy, PartialEq)]
+enum Echo {
+    None,
+    ToStderr,
+}
+
+impl Trace {
+    pub(super) fn start() -> Self {
+        let echo = if std::env::var_os("SEMEL_TRACE").is_some() { Echo::ToStderr } else { Echo::None };
+        Self { started_at: Instant::now(), echo, told: Arc::new(Mutex::new((Sha256::new(), 0))) }
+    }
+
+    pub(super) fn tell(&self, who: &str, what: &str) {
+        let at = self.started_at.elapsed().as_micros();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.0.update(format!("{at} {who}: {what}\n"));
+        told.1 += 1;
+        if self.echo == Echo::ToStderr {
+            eprintln!("{at:>12} {who}: {what}");
+        }
+    }
+
+    pub(super) fn digest(&self) -> ([u8; 32], u64) {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        (told.0.clone().finalize().into(), told.1)
+    }
+}
+
+/// What the work writes to.
+#[derive(Clone)]
+pub(super) struct Resource {
+    flaw: Flaw,
+    writes: Arc<Mutex<Writes>>,
+}
+
+#[derive(Default)]
+struct Writes {
+    accepted: BTreeMap<RecordId, Vec<u64>>,
+    refused: u64,
+}
+
+impl Resource {
+    pub(super) fn new(flaw: Flaw) -> Self {
+        Self { flaw, writes: Arc::default() }
+    }
+
+    /// Writes under a fence; says whether it was taken.
+    pub(super) fn write(&self, id: RecordId, fence: u64) -> bool {
+        let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let accepted = writes.accepted.entry(id).or_default();
+        let is_current = accepted.last().is_none_or(|seen| *seen <= fence);
+        if is_current || self.flaw == Flaw::NoFencing {
+            accepted.push(fence);
+            return true;
+        }
+        writes.refused += 1;
+        false
+    }
+
+    pub(super) fn refused(&self) -> u64 {
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner).refused
+    }
+
+    /// The fences under which writes were taken, in order, by key.
+    pub(super) fn accepted(&self) -> BTreeMap<RecordId, Vec<u64>> {
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner).accepted.clone()
     }
 }

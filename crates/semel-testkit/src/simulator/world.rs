@@ -11,8 +11,8 @@ use super::judge::{Testimony, judge};
 use super::plan::{Dice, Plan, StoreClock};
 use super::process::Process;
 use super::report::Report;
-use super::resource::Resource;
-use super::trace::Trace;
+use super::witness::Resource;
+use super::witness::Trace;
 use super::witness::Witness;
 use crate::faulty::FaultyStore;
 

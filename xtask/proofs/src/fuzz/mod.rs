@@ -3,14 +3,12 @@
 //! - [`document`]: what is promised. [`schema`]: whether a value is as promised. [`value`]: values made from a schema.
 //! - [`request`]: requests made from an operation. [`judge`]: what an answer breaks. [`run`](fuzz): all of it, and the control.
 
-mod command;
 mod document;
-mod judge;
 mod request;
 mod run;
 mod schema;
 mod value;
 
 pub use self::run::{Fuzzed, fuzz};
-pub use command::{Args, run};
 pub use document::{Document, Operation};
+pub use run::{Args, run};

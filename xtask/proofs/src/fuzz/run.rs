@@ -2,20 +2,22 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-
-use super::document::{Document, Operation};
-use super::judge::judge;
-use super::request::{Callers, request};
-use super::value::Known;
-use crate::dice::Dice;
 use test_http::blocking::Client;
 use test_http::{Answer, Request, Role, Server, Token};
+use xtask::run::{passed, started};
 
+use super::document::{Document, Operation};
+use super::request::{Callers, request};
+use super::schema::check;
+use super::value::Known;
+use crate::dice::Dice;
+use crate::progress::Progress;
+use crate::release;
 use crate::stopwatch::Stopwatch;
 
 /// How many faults are told of.
@@ -212,4 +214,100 @@ impl<'a> Run<'a> {
             Err(error) => Ok(format!("{error:#}").chars().take(80).collect()),
         }
     }
+}
+
+const PROBLEM: &str = "application/problem+json";
+
+/// Nothing, or what is wrong with the answer.
+pub(super) fn judge(
+    document: &Document,
+    operation: &Operation,
+    ask: &Request,
+    answer: &Answer,
+) -> Result<()> {
+    let status = answer.status;
+    ensure!(status < 500, "{status}: {}", answer.text());
+    if status >= 400 {
+        is_problem(answer, &ask.method)?;
+    }
+    let is_its_own = ask.method == operation.method || (ask.method == "HEAD" && operation.method == "GET");
+    if !is_its_own && !is_described(document, ask, operation)? {
+        ensure!(status == 405, "another method is answered with {status}");
+        return Ok(());
+    }
+    if !is_its_own {
+        return Ok(());
+    }
+    let promised = operation
+        .answers
+        .get(&status.to_string())
+        .with_context(|| format!("{status} is not documented: {}", answer.text()))?;
+    if ask.method == "HEAD" {
+        return Ok(());
+    }
+    let kind = answer.media_type();
+    ensure!(promised.is_empty() || promised.contains_key(kind), "{status} as {kind:?} is not documented");
+    let is_json = kind.ends_with("json");
+    match promised.get(kind).filter(|_| is_json) {
+        Some(schema) => {
+            check(document, schema, &answer.json()?).with_context(|| format!("the body of a {status}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether the other method that was asked with has an operation too.
+fn is_described(document: &Document, ask: &Request, operation: &Operation) -> Result<bool> {
+    let others = document.operations()?;
+    let get_too = |method: &str| if method == "HEAD" { "GET".to_owned() } else { method.to_owned() };
+    Ok(others.iter().any(|other| other.path == operation.path && other.method == get_too(&ask.method)))
+}
+
+/// An error is told as problem+json, with all of its members.
+fn is_problem(answer: &Answer, method: &str) -> Result<()> {
+    ensure!(
+        answer.media_type() == PROBLEM,
+        "{} is told as {:?}: {}",
+        answer.status,
+        answer.media_type(),
+        answer.text()
+    );
+    if method == "HEAD" {
+        return Ok(());
+    }
+    let problem = answer.json()?;
+    for name in ["type", "title", "detail", "code"] {
+        ensure!(problem.get(name).is_some_and(Value::is_string), "a problem without `{name}`: {problem}");
+    }
+    ensure!(problem.get("status") == Some(&json!(answer.status)), "a {} says {problem}", answer.status);
+    Ok(())
+}
+
+/// Send requests to the claim server that its own OpenAPI document describes, good and bad ones.
+///
+/// No answer may be a 5xx, have a status that is not documented, or a body that does not fit its schema; the server must live on. A
+/// few hundred run with every change; this is for many. A seed makes the same requests again.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// How many requests.
+    #[arg(default_value_t = 5_000)]
+    count: usize,
+    /// What chance starts from; told at the start.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Ask this binary's server, instead of that of the release one that is built first.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+}
+
+/// Sends them.
+pub fn run(args: &Args) -> Result<()> {
+    let binary = args.binary.clone().map_or_else(release::binary, Ok)?;
+    let seed = args.seed.unwrap_or_else(rand::random);
+    started(&format!("fuzz-api: {} requests, --seed {seed}", args.count));
+    let bar = Progress::new("fuzz-api", args.count as u64);
+    let done = fuzz(&binary, args.count, seed, &|| bar.step());
+    drop(bar);
+    passed(&done?.to_string());
+    Ok(())
 }

@@ -4,7 +4,6 @@ mod command;
 mod dashboard;
 mod data;
 mod pictures;
-mod streams;
 
 pub use command::{Args, run};
 pub use dashboard::{Args as DashboardArgs, dashboard};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::data::streams;
 use super::data::{bustle, fill};
-use super::streams::streams;
 use test_http::{Browser, Page, Role, Screen, Server, Token};
 
 /// How many seconds of life the charts show.

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 
+use super::node::AppendFsync;
 use super::node::Node;
-use super::settings::AppendFsync;
 use crate::place::Place;
 use crate::poll;
 

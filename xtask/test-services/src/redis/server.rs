@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::node::AppendFsync;
 use super::node::Node;
-use super::settings::AppendFsync;
 use crate::place::Place;
 
 /// A Redis server with a folder and a port of its own. Dropped, it is stopped, and its folder gone.

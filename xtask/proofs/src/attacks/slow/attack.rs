@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use test_http::{Program, Proxy, Upstream};
+use test_http::{Client, Program, Proxy, Server, Upstream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::dawdler::{End, Where, dawdle, source};
-use super::others::served;
+use crate::attacks::ask::{self, Framing};
 use crate::attacks::limits;
 use crate::attacks::race::{self, Step};
+use crate::attacks::waiting::post;
 
 /// How much longer everything may take on a busy machine.
 const SLACK: Duration = Duration::from_secs(10);
@@ -242,4 +243,76 @@ async fn control(binary: &Path) -> Result<String> {
     let rules = format!("[bounds]\nconnections_max = {FEW}\n{}", timeouts(FEW));
     let proxy = Proxy::start(binary, upstream.address, "memory:", &rules).await?;
     Target { address: proxy.address, path: CHARGES, program: &proxy, served }.control(FEW).await
+}
+
+/// How soon.
+pub(super) const SOON: Duration = Duration::from_secs(2);
+const AT_ONCE: usize = 4;
+
+/// The longest that one of so many had to wait, half of them under keys; an error if one was not served soon.
+pub(super) async fn served(target: SocketAddr, count: usize) -> Result<Duration> {
+    let request = |n: usize| {
+        if n.is_multiple_of(2) {
+            ask::look("/look", "caller-in-a-hurry")
+        } else {
+            ask::charge("/charges", "caller-in-a-hurry", &ask::new_key("soon"), Framing::Length)
+        }
+    };
+    all_served(target, (0..count).map(request), 201).await
+}
+
+/// The longest that one of the claim server's callers had to wait: half of them look, and half claim.
+pub(super) async fn served_claims(target: SocketAddr, count: usize) -> Result<Duration> {
+    let request = |n: usize| {
+        if n.is_multiple_of(2) {
+            return b"GET /v1/stats HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".to_vec();
+        }
+        post("/v1/claim", &format!(r#"{{"operation":"charge","name":"{}"}}"#, ask::new_key("soon")))
+    };
+    all_served(target, (0..count).map(request), 200).await
+}
+
+async fn all_served(
+    target: SocketAddr,
+    requests: impl Iterator<Item = Vec<u8>>,
+    status: u16,
+) -> Result<Duration> {
+    let one = |request: Vec<u8>| async move {
+        let started_at = Instant::now();
+        let asked = async { Client::try_connect(target).await?.try_ask(&request).await };
+        let answer = timeout(SOON, asked).await;
+        Ok::<_, anyhow::Error>((answer??, started_at.elapsed()))
+    };
+    let mut longest = Duration::ZERO;
+    for asked in race::all(AT_ONCE, requests.map(one), &|| ()).await? {
+        let (answer, took) = asked?;
+        ensure!(answer.status == status, "somebody in a hurry got {} {:?}", answer.status, answer.code());
+        longest = longest.max(took);
+    }
+    Ok(longest)
+}
+
+/// So many connections dawdle before the binary's claim server.
+pub fn slow_server(binary: &Path, count: usize, step: Step<'_>) -> Result<Slowed> {
+    limits::raise(count)?;
+    let server = Server::start_with(binary, "memory:", &[], &config(count, ""))?;
+    let few =
+        Server::start_with(binary, "memory:", &[], &config(FEW, &format!("connections_max = {FEW}\n")))?;
+    race::runtime()?.block_on(async {
+        let mut slowed = claims(&server).attack(count, step).await?;
+        slowed.caught = claims(&few).control(FEW).await?;
+        Ok(slowed)
+    })
+}
+
+/// How few connections the control allows.
+const FEW: usize = 32;
+
+fn config(count: usize, bounds: &str) -> String {
+    let timeouts = timeouts(count).replace("[timeouts]", "[server.timeouts]");
+    format!("[server.bounds]\n{bounds}{timeouts}")
+}
+
+fn claims(server: &Server) -> Target<'_, impl AsyncFn(SocketAddr, usize) -> Result<Duration>> {
+    Target { address: server.address, path: "/v1/claim", program: server, served: served_claims }
 }

@@ -5,8 +5,6 @@
 
 mod attack;
 mod dawdler;
-mod others;
-mod server;
 
+pub use attack::slow_server;
 pub use attack::{Slowed, slow};
-pub use server::slow_server;

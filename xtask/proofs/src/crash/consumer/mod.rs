@@ -4,14 +4,9 @@
 //! - `scene`: which store, source and handler; `batch`: the events of one go; `life`: one life of the victim.
 //! - `look`: what is found after a death; `judge`: what may be found; `deck`: where the victim dies next.
 
-mod batch;
-mod deck;
 mod judge;
-mod life;
-mod look;
 mod play;
 mod proof;
 mod scene;
-mod world;
 
 pub(super) use proof::run;
