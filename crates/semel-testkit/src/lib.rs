@@ -22,6 +22,7 @@
 //! - [`sweeping`]: sweepers and claimers at the same time.
 //! - [`clock`](ManualClock): a clock that a test moves by hand.
 //! - [`sample`]: keys and asks to try a store with.
+//! - [`delegate!`]: the methods that a wrapper of a store passes on.
 //! - [`carry`](carry()): the shortest way from the machine to a store.
 //! - `run`: what the tests that `conformance!` makes run on.
 #![expect(
@@ -32,6 +33,7 @@
 mod carry;
 mod clock;
 pub mod conformance;
+mod delegate;
 pub mod endurance;
 mod faulty;
 pub mod history;

@@ -809,17 +809,7 @@ impl Store for Observed {
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.through.load(ids)
-    }
-
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.through.sweep(limit)
-    }
-
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.through.scan(scan)
-    }
+    crate::delegate!(through: load, sweep, scan);
 }
 
 /// What came of every command whose replies were lost.

@@ -4,20 +4,14 @@
 //! cargo run -p semel-examples --features kafka --bin consume_kafka -- 127.0.0.1:9092 orders
 //! ```
 
-use semel::{Outcome, Semel};
+use semel::Semel;
+use semel_examples::{charge, stop_at_ctrl_c};
 use semel_file::FileStore;
 use semel_kafka::KafkaSource;
-use semel_stream::{Checkpoint, Consumer, EventKey, Failure, OnMissingKey, Order as InOrder, Pipeline};
-use serde::Deserialize;
+use semel_stream::{Checkpoint, Consumer, EventKey, OnMissingKey, Order as InOrder, Pipeline};
 
 const FOLDER: &str = "semel-data";
 const GROUP: &str = "billing";
-
-#[derive(Deserialize)]
-struct Order {
-    id: String,
-    cents: u64,
-}
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -33,22 +27,9 @@ async fn main() -> anyhow::Result<()> {
         .on_missing_key(OnMissingKey::DeadLetter)
         .order(InOrder::PartitionKey)
         .checkpoint(Checkpoint::Every(100));
-    let stopper = consumer.stopper();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stopper.stop();
-        }
-    });
+    stop_at_ctrl_c(consumer.stopper());
     println!("reading {topic} at {brokers}; Ctrl-C to end");
-    let report = consumer
-        .run(async |event, permit| {
-            // A record that makes no sense today makes none tomorrow: to the dead letters with it.
-            let order: Order =
-                serde_json::from_slice(&event.payload).map_err(|error| Failure::Dead(error.to_string()))?;
-            println!("  charged {} cents for {}, attempt {}", order.cents, order.id, permit.attempt());
-            Ok(Outcome::success(format!("ch_{}", order.id).into_bytes()))
-        })
-        .await?;
+    let report = consumer.run(charge).await?;
     println!("{} delivered, {} charged, {} seen before", report.delivered, report.ran, report.duplicates);
     for (stream, position) in &report.offsets {
         println!("  {stream} is done up to {position}");

@@ -1,52 +1,11 @@
-//! Messages of a RabbitMQ queue, each processed once, however often it is published or delivered.
-//!
-//! ```text
-//! cargo run -p semel-examples --features rabbitmq --bin consume_rabbitmq -- amqp://guest:guest@127.0.0.1:5672/%2f orders
-//! rabbitmqadmin publish routing_key=orders payload='{"id": "order-7", "cents": 4200}'        charged
-//! (the same again)                                                                            seen before
-//! ```
-//!
-//! The key is a field of the message, because few producers write the property `message_id`. The queue is made if it is not there.
-//! Receipts are in the folder `semel-data`: stop it with Ctrl-C or kill it, start it again, and nothing is charged twice.
-
 use std::sync::Arc;
 
 use anyhow::Context;
-use semel::{Outcome, Permit, Semel};
+use semel::Semel;
+use semel_examples::{Printed, charge, stop_at_ctrl_c};
 use semel_file::FileStore;
 use semel_rabbitmq::{Queue, RabbitMqSource};
-use semel_stream::{Consumer, Event, EventKey, Failure, Handled, OnMissingKey, Pipeline, Step, Watch};
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-struct Order {
-    id: String,
-    cents: u64,
-}
-
-/// What must happen once.
-async fn charge(event: Arc<Event>, permit: Permit) -> Handled {
-    // What cannot be read now can never be read: no use in trying again.
-    let order: Order =
-        serde_json::from_slice(&event.payload).map_err(|error| Failure::Dead(error.to_string()))?;
-    println!("charged {} cents for {} (attempt {})", order.cents, order.id, permit.attempt());
-    Ok(Outcome::success(format!("charge-{}", order.id).into_bytes()))
-}
-
-/// Prints what happens beside the charges.
-struct Printed;
-
-impl Watch for Printed {
-    fn saw(&self, step: &Step<'_>) {
-        if let Step::Duplicate(at) = step {
-            println!("seen before: {}", at.key.unwrap_or("?"));
-        } else if let Step::DeadLetter { at, error, .. } = step {
-            println!("put aside: {} ({error})", at.key.unwrap_or("?"));
-        } else if let Step::Waiting(error) = step {
-            println!("waiting: {error}");
-        }
-    }
-}
+use semel_stream::{Consumer, EventKey, OnMissingKey, Pipeline};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -60,12 +19,7 @@ async fn main() -> anyhow::Result<()> {
         .key(EventKey::Pointer("/id".into()))
         .on_missing_key(OnMissingKey::DeadLetter)
         .watch(Arc::new(Printed));
-    let stopper = consumer.stopper();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stopper.stop();
-        }
-    });
+    stop_at_ctrl_c(consumer.stopper());
     let report = consumer.run(charge).await?;
     println!("{} charged, {} seen before, {} put aside", report.ran, report.duplicates, report.dead_letters);
     Ok(())

@@ -7,21 +7,15 @@
 
 use std::time::Duration;
 
-use semel::{Outcome, Semel};
+use semel::Semel;
+use semel_examples::{charge, stop_at_ctrl_c};
 use semel_file::FileStore;
 use semel_redis_streams::RedisStreamSource;
-use semel_stream::{Consumer, EventKey, Failure, OnMissingKey, Pipeline};
-use serde::Deserialize;
+use semel_stream::{Consumer, EventKey, OnMissingKey, Pipeline};
 
 const FOLDER: &str = "semel-data";
 const STREAM: &str = "orders";
 const GROUP: &str = "billing";
-
-#[derive(Deserialize)]
-struct Order {
-    id: String,
-    cents: u64,
-}
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -39,22 +33,9 @@ async fn main() -> anyhow::Result<()> {
         .key(EventKey::Pointer("/id".into()))
         .on_missing_key(OnMissingKey::DeadLetter)
         .attempts_max(5);
-    let stopper = consumer.stopper();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stopper.stop();
-        }
-    });
+    stop_at_ctrl_c(consumer.stopper());
     println!("reading {STREAM} at {url} as {name}; Ctrl-C to end");
-    let report = consumer
-        .run(async |event, permit| {
-            // An entry that makes no sense today makes none tomorrow: to the dead letters with it.
-            let order: Order =
-                serde_json::from_slice(&event.payload).map_err(|error| Failure::Dead(error.to_string()))?;
-            println!("  charged {} cents for {}, attempt {}", order.cents, order.id, permit.attempt());
-            Ok(Outcome::success(format!("ch_{}", order.id).into_bytes()))
-        })
-        .await?;
+    let report = consumer.run(charge).await?;
     println!("{} delivered, {} charged, {} seen before", report.delivered, report.ran, report.duplicates);
     Ok(())
 }

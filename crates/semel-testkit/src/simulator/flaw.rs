@@ -51,17 +51,7 @@ impl Store for Flawed {
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.store.load(ids)
-    }
-
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.store.sweep(limit)
-    }
-
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.store.scan(scan)
-    }
+    crate::delegate!(store: load, sweep, scan);
 }
 
 async fn present(store: &Arc<dyn Store>, id: RecordId) -> Result<Option<Record>> {

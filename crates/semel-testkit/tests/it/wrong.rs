@@ -113,17 +113,7 @@ impl Store for Blind {
         Box::pin(async move { overwrite(&*store, batch).await })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.store.load(ids)
-    }
-
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.store.sweep(limit)
-    }
-
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.store.scan(scan)
-    }
+    semel_testkit::delegate!(store: load, sweep, scan);
 }
 
 /// One write in so many is acknowledged and not made.
@@ -156,17 +146,7 @@ impl Store for Dropping {
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.store.load(ids)
-    }
-
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.store.sweep(limit)
-    }
-
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.store.scan(scan)
-    }
+    semel_testkit::delegate!(store: load, sweep, scan);
 }
 
 /// What a client makes of a reply that was lost.
@@ -206,15 +186,5 @@ impl Store for Mistaken {
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.store.load(ids)
-    }
-
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.store.sweep(limit)
-    }
-
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.store.scan(scan)
-    }
+    semel_testkit::delegate!(store: load, sweep, scan);
 }

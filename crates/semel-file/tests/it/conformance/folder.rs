@@ -26,19 +26,5 @@ impl InFolder {
 }
 
 impl Store for InFolder {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
-        self.store.swap(batch)
-    }
-
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.store.load(ids)
-    }
-
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.store.sweep(limit)
-    }
-
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.store.scan(scan)
-    }
+    semel_testkit::delegate!(store: swap, load, sweep, scan);
 }

@@ -29,13 +29,7 @@ impl Store for Wrong {
         Box::pin(async move { answer })
     }
 
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.store.sweep(limit)
-    }
-
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.store.scan(scan)
-    }
+    semel_testkit::delegate!(store: sweep, scan);
 }
 
 fn judged(change: fn(&mut Option<Record>)) -> Result<Seen, String> {

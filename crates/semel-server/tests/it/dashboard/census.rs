@@ -21,17 +21,7 @@ struct Silent {
 }
 
 impl Store for Silent {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
-        self.inner.swap(batch)
-    }
-
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.inner.load(ids)
-    }
-
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.inner.sweep(limit)
-    }
+    semel_testkit::delegate!(inner: swap, load, sweep);
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
         if self.is_silent.load(std::sync::atomic::Ordering::SeqCst) {

@@ -47,17 +47,7 @@ impl Store for FarAway {
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.store.load(ids)
-    }
-
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.store.sweep(limit)
-    }
-
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.store.scan(scan)
-    }
+    semel_testkit::delegate!(store: load, sweep, scan);
 }
 
 #[tokio::test(start_paused = true)]
