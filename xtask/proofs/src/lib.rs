@@ -18,6 +18,5 @@ pub mod prove;
 mod release;
 pub mod scene;
 pub mod simulate;
-mod stopwatch;
 mod stores;
 pub mod victims;

@@ -1,13 +1,12 @@
-//! How far a long run is: a bar on a terminal, a line now and then elsewhere.
+//! How far a long run is: a bar on a terminal, a line now and then elsewhere; and how long it takes.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::stopwatch::Stopwatch;
 use xtask::run;
 
 /// How often a line is printed where there is no terminal.
@@ -75,4 +74,25 @@ pub(crate) fn with_progress<R: ToString>(
     drop(bar);
     run::passed(&done?.to_string());
     Ok(())
+}
+
+/// Measures how long something takes. Starts when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "a stopwatch measures real time, and decides nothing")]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+
+    /// How many of so many things were done in a second.
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
+    pub(crate) fn rate(self, things: u64) -> f64 {
+        things as f64 / self.elapsed().as_secs_f64().max(0.001)
+    }
 }

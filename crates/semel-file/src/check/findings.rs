@@ -1,5 +1,12 @@
 //! What a look at every byte of a store found.
 
+use std::path::Path;
+
+use semel::Result;
+
+use super::survey::Survey;
+use crate::disk::Folder;
+
 /// What a look at every byte of a store found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
@@ -44,4 +51,12 @@ impl Findings {
             what: what.into(),
         });
     }
+}
+
+/// Reads every byte of the store in a folder and says what is whole and what is not. Changes nothing, and needs the
+/// folder for itself. `see` is told how many segments were looked at, and how many there are.
+pub fn verify(path: impl AsRef<Path>, mut see: impl FnMut(usize, usize)) -> Result<Findings> {
+    let path = path.as_ref();
+    let folder = Folder::hold_existing(path)?;
+    Ok(Survey::of(&folder, &path.display().to_string(), &mut see)?.findings)
 }

@@ -6,8 +6,7 @@
 mod findings;
 mod repair;
 mod survey;
-mod verify;
 
+pub use findings::verify;
 pub use findings::{Damage, Findings};
 pub use repair::repair;
-pub use verify::verify;

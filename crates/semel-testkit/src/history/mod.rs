@@ -16,9 +16,7 @@
 //! - `client`: what one of them asks. [`report`](Report): what came of it.
 //! - [`elsewhere`](ReadsElsewhere): reads from a standby, which must be found out.
 
-mod client;
 mod concurrent;
-mod event;
 mod model;
 mod moment;
 mod recorder;
@@ -27,8 +25,8 @@ mod verdict;
 
 pub use concurrent::ReadsElsewhere;
 pub use concurrent::concurrent_history;
-pub use event::{Answer, Asked, Event, Seen, Told};
 pub use recorder::Recorder;
+pub use recorder::{Answer, Asked, Event, Seen, Told};
 pub use search::{check, check_within};
 pub use verdict::Report;
 pub use verdict::Verdict;

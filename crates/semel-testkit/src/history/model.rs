@@ -10,9 +10,9 @@ use semel::machine::{Ruling, Write};
 use semel::record::{Record, State, Version};
 use sha2::{Digest, Sha256};
 
-use super::event::{Asked, Event, Seen, Told};
 use super::moment::Moment;
 use super::moment::{self, Term};
+use super::recorder::{Asked, Event, Seen, Told};
 
 /// What the model stamps. The true numbers are kept beside the record, because not all of them are known.
 const STAMP: Version = Version::new(1);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use semel::clock::Timestamp;
 use semel::record::{Record, State};
 
-use super::event::Event;
 use super::model::Model;
+use super::recorder::Event;
 
 /// When an event was decided, and between when and when the store stamped what it wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use semel::clock::Timestamp;
 
-use super::event::Event;
 use super::model::Model;
 use super::moment::Moments;
+use super::recorder::Event;
 use super::verdict::Verdict;
 
 /// How many states are looked at before a search is given up, unless said.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use semel::machine::claim::{Claimed, Recorded};
 use semel::{Error, ErrorKind};
 
-use super::event::{Event, Told};
+use super::recorder::{Event, Told};
 
 /// What a history shows. Events are named by their place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

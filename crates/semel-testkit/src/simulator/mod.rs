@@ -12,13 +12,11 @@
 
 mod flaw;
 mod judge;
-mod plan;
 mod process;
-mod report;
 mod witness;
 mod world;
 
 pub use flaw::Flaw;
-pub use plan::StoreClock;
-pub use report::Report;
+pub use judge::Report;
+pub use world::StoreClock;
 pub use world::{simulate, simulate_on};

@@ -8,9 +8,9 @@ use semel::{Claim, Decision, ErrorKind, Fingerprint, Key, Outcome, Permit, Recor
 use tokio::time::sleep;
 
 use super::judge::Testimony;
-use super::plan::{Dice, Plan};
 use super::witness::Resource;
 use super::witness::Trace;
+use super::world::{Dice, Plan};
 
 /// One process: an engine of its own, and what it says it saw.
 pub(super) struct Process {

@@ -1,20 +1,20 @@
 //! One seed, one world: built, run to its end, and judged.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use semel::clock::{Clock, Timestamp};
 use semel::store::{MemoryStore, Store};
-use semel::{Claim, Decision, Semel};
+use semel::{Claim, Decision, Key, Lapse, Semel};
+use tokio::time::Instant;
 
 use super::flaw::{Flaw, flawed};
-use super::judge::{Testimony, judge};
-use super::plan::{Dice, Plan, StoreClock};
+use super::judge::{Report, Testimony, judge};
 use super::process::Process;
-use super::report::Report;
-use super::witness::Resource;
-use super::witness::Trace;
-use super::witness::Witness;
-use crate::faulty::FaultyStore;
+use super::witness::{Resource, Trace, Witness};
+use crate::faulty::{Fault, FaultyStore};
 
 /// Runs the world of one seed to its end, over the memory store, and judges what happened in it.
 pub fn simulate(seed: u64, flaw: Flaw) -> std::io::Result<Report> {
@@ -128,4 +128,128 @@ async fn stuck_keys(plan: &Plan, store: &Arc<dyn Store>) -> Vec<String> {
         }
     }
     stuck
+}
+
+/// The seed's choices, drawn one after the other.
+#[derive(Clone)]
+pub(super) struct Dice(Arc<Mutex<StdRng>>);
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(StdRng::seed_from_u64(seed))))
+    }
+
+    /// Dice of their own for one process, so that what it draws does not depend on who else draws.
+    pub(super) fn split(&self) -> Self {
+        Self::new(self.number(0, u64::MAX))
+    }
+
+    pub(super) fn number(&self, least: u64, most: u64) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).random_range(least..=most)
+    }
+
+    pub(super) fn permit_id(&self) -> u128 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).random()
+    }
+
+    /// Happens in so many of a hundred cases.
+    pub(super) fn happens(&self, percent: u64) -> bool {
+        self.number(1, 100) <= percent
+    }
+
+    pub(super) fn span(&self, least: Duration, most: Duration) -> Duration {
+        let micros = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        Duration::from_micros(self.number(micros(least), micros(most)))
+    }
+
+    pub(super) fn pick<'a, T>(&self, of: &'a [T]) -> Option<&'a T> {
+        let last = u64::try_from(of.len()).unwrap_or(u64::MAX).checked_sub(1)?;
+        of.get(usize::try_from(self.number(0, last)).unwrap_or(0))
+    }
+}
+
+/// What a seed decides for the whole world.
+pub(super) struct Plan {
+    pub(super) keys: Vec<Key>,
+    pub(super) processes: u64,
+    pub(super) jobs: u64,
+    pub(super) lease: Duration,
+    pub(super) retention: Duration,
+    pub(super) lapse: Lapse,
+    pub(super) attempts_max: Option<u32>,
+    pub(super) percent: Percent,
+    /// The store's clock runs this many microseconds for a thousand of the callers'.
+    pub(super) store_clock_per_mille: u64,
+}
+
+/// How often things go wrong, in so many of a hundred cases.
+#[derive(Clone, Copy)]
+pub(super) struct Percent {
+    pub(super) fault: u64,
+    pub(super) crash: u64,
+    pub(super) pause: u64,
+    pub(super) failure: u64,
+    pub(super) mismatch: u64,
+    pub(super) hang_up: u64,
+}
+
+impl Plan {
+    pub(super) fn draw(dice: &Dice) -> Self {
+        let seconds = Duration::from_secs;
+        let names = ["order-1", "order-2", "order-3"];
+        let keys = names.iter().filter_map(|name| Key::scoped(["sim"], "charge", name).ok());
+        let count = usize::try_from(dice.number(1, 3)).unwrap_or(1);
+        Self {
+            keys: keys.take(count).collect(),
+            processes: dice.number(2, 5),
+            jobs: dice.number(3, 12),
+            lease: dice.span(seconds(1), seconds(8)),
+            retention: dice.span(seconds(5), seconds(120)),
+            lapse: if dice.happens(70) { Lapse::Rerun } else { Lapse::Hold },
+            attempts_max: dice.happens(30).then_some(3),
+            percent: Percent {
+                fault: dice.number(0, 40),
+                crash: dice.number(0, 25),
+                pause: dice.number(0, 30),
+                failure: dice.number(0, 20),
+                mismatch: dice.number(0, 15),
+                hang_up: dice.number(0, 15),
+            },
+            store_clock_per_mille: *dice.pick(&[1_000, 1_000, 500, 900, 1_100, 2_000]).unwrap_or(&1_000),
+        }
+    }
+
+    pub(super) fn fault(&self, dice: &Dice) -> Fault {
+        let most = self.lease;
+        if !dice.happens(self.percent.fault) {
+            return Fault::Delay(dice.span(Duration::from_micros(100), Duration::from_millis(20)));
+        }
+        match dice.number(0, 5) {
+            0 => Fault::Refuse,
+            1 => Fault::LoseAsk(dice.span(Duration::ZERO, most)),
+            2 | 3 => Fault::LoseReply(dice.span(Duration::ZERO, most)),
+            4 => Fault::Double(dice.span(Duration::ZERO, most.saturating_mul(3))),
+            _ => Fault::Delay(dice.span(Duration::ZERO, most)),
+        }
+    }
+}
+
+/// The store's clock in a simulated world: not the callers', and not as fast. Copies show one time.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreClock {
+    started_at: Instant,
+    per_mille: u64,
+}
+
+impl StoreClock {
+    pub(super) fn new(per_mille: u64) -> Self {
+        Self { started_at: Instant::now(), per_mille }
+    }
+}
+
+impl Clock for StoreClock {
+    fn now(&self) -> Timestamp {
+        let elapsed = u64::try_from(self.started_at.elapsed().as_micros()).unwrap_or(u64::MAX);
+        Timestamp::from_micros(1_000_000_000_000 + elapsed.saturating_mul(self.per_mille) / 1_000)
+    }
 }

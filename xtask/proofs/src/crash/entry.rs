@@ -2,7 +2,7 @@
 
 use super::fault::Kind;
 use super::line::{Found, State};
-use crate::stopwatch::Stopwatch;
+use crate::progress::Stopwatch;
 
 /// How far the clocks of two victims may be apart, in microseconds. A retention that is over by less is not held against
 /// the store, either way.

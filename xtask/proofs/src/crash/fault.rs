@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::stopwatch::Stopwatch;
+use crate::progress::Stopwatch;
 
 /// One broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,7 @@ use super::fault::Kind;
 use super::place::Place;
 use super::victim::{self, Profile, SharedLedger, Victim};
 use crate::dice::Dice;
-use crate::progress::Progress;
-use crate::stopwatch::Stopwatch;
+use crate::progress::{Progress, Stopwatch};
 use xtask::run;
 
 /// A victim that has opened its folder lives this long at most.

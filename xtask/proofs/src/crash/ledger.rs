@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::entry::{End, Entry};
 use super::fault::{Fault, Kind, Tally};
 use super::line::{Found, Line};
-use crate::stopwatch::Stopwatch;
+use crate::progress::Stopwatch;
 
 /// Everything that was said, in as much memory as there are live keys.
 #[derive(Debug, Default)]

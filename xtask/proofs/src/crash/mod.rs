@@ -10,7 +10,6 @@
 
 mod command;
 mod consumer;
-mod cuts;
 mod disk;
 mod entry;
 mod fault;

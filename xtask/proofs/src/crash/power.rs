@@ -6,13 +6,12 @@ use std::{env, fs, io};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-use super::cuts::Cuts;
 use super::fault::{Kind, Tally};
 use super::place::Place;
+use super::rig::Cuts;
 use super::rig::{Outer, Rig};
 use super::victim::{self, Profile};
-use crate::progress::Progress;
-use crate::stopwatch::Stopwatch;
+use crate::progress::{Progress, Stopwatch};
 use xtask::needs;
 use xtask::run::{self, program, skipped};
 

@@ -16,9 +16,8 @@ use super::request::{Callers, request};
 use super::schema::check;
 use super::value::Known;
 use crate::dice::Dice;
-use crate::progress::Progress;
+use crate::progress::{Progress, Stopwatch};
 use crate::release;
-use crate::stopwatch::Stopwatch;
 
 /// How many faults are told of.
 const FAULTS_MAX: usize = 25;

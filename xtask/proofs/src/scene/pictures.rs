@@ -6,10 +6,13 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-
-use super::data::streams;
-use super::data::{bustle, fill};
 use test_http::{Browser, Page, Role, Screen, Server, Token};
+use xtask::needs;
+use xtask::run::{passed, started};
+
+use super::data::{bustle, fill, streams};
+use crate::progress::Progress;
+use crate::release;
 
 /// How many seconds of life the charts show.
 const SECONDS: usize = 20;
@@ -77,4 +80,35 @@ fn picture(page: &Page, folder: &Path, name: &str, screen: Screen) -> Result<Pat
     let path = folder.join(format!("{name}-{}.png", screen.name));
     fs::write(&path, page.picture()?).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
+}
+
+/// Make pictures of every page of the dashboard, in light and dark, on a desktop and on a phone.
+///
+/// A server of its own is filled with what a shop would do for half a minute; nothing is left of it but the pictures.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where the pictures are written.
+    #[arg(default_value = "target/screenshots")]
+    folder: PathBuf,
+    /// Look at this binary's server, instead of that of the release one that is built first.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+}
+
+/// Makes them.
+pub fn run(args: &Args) -> Result<()> {
+    needs::for_browser()?;
+    let binary = args.binary.clone().map_or_else(release::binary, Ok)?;
+    started("screenshots");
+    let store = tempfile::tempdir().context("there is no room for a store")?;
+    let bar = Progress::new("screenshots", PICTURE_STEPS);
+    let url = format!("file:{}", store.path().join("store").display());
+    let made = pictures(&binary, &url, &args.folder, &|| bar.step());
+    drop(bar);
+    let made = made?;
+    for path in &made {
+        println!("{}", path.display());
+    }
+    passed(&format!("{} pictures in {}", made.len(), args.folder.display()));
+    Ok(())
 }

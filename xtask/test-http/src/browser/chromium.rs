@@ -9,7 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::page::Page;
-use super::screen::Screen;
+use super::page::Screen;
 use super::wire::Wire;
 
 /// Where Debian's package puts it.

@@ -5,10 +5,9 @@
 
 mod chromium;
 mod page;
-mod screen;
 mod watch;
 mod wire;
 
 pub use chromium::Browser;
 pub use page::Page;
-pub use screen::Screen;
+pub use page::Screen;

@@ -4,7 +4,6 @@
 //!   claim server.
 
 mod attack;
-mod dawdler;
 
 pub use attack::slow_server;
 pub use attack::{Slowed, slow};

@@ -19,7 +19,7 @@ use super::scene::World;
 use super::scene::{Deck, Point};
 use super::scene::{Scene, Source};
 use crate::dice::Dice;
-use crate::stopwatch::Stopwatch;
+use crate::progress::Stopwatch;
 
 /// How many events a batch has for each death that is still to come: so many that a victim seldom runs out of them.
 const EVENTS_PER_KILL: u64 = 3;

@@ -15,8 +15,7 @@ use super::scene::World;
 use super::scene::{Scene, Source, Store};
 use crate::crash::victim::{self, Profile};
 use crate::dice::Dice;
-use crate::progress::Progress;
-use crate::stopwatch::Stopwatch;
+use crate::progress::{Progress, Stopwatch};
 
 const WHAT: &str = "crash consumer";
 /// How often a control may miss.

@@ -8,7 +8,7 @@ use test_services::{AppendFsync, RedisCluster};
 use super::stage::{Stage, Tolerance};
 use crate::crash::fault::Kind;
 use crate::crash::victim::Victim;
-use crate::stopwatch::Stopwatch;
+use crate::progress::Stopwatch;
 use xtask::run;
 
 const WHAT: &str = "crash cluster";

@@ -4,7 +4,7 @@ use anyhow::Result;
 use test_services::{Postgres, Standby};
 
 use super::stage::{Stage, Tolerance};
-use crate::stopwatch::Stopwatch;
+use crate::progress::Stopwatch;
 use xtask::run;
 
 const WHAT: &str = "crash failover";

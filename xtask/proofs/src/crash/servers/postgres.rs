@@ -7,7 +7,7 @@ use test_services::Postgres;
 
 use super::stage::{Stage, Tolerance};
 use crate::crash::victim::Victim;
-use crate::stopwatch::Stopwatch;
+use crate::progress::Stopwatch;
 use xtask::run;
 
 const WHAT: &str = "crash postgres";

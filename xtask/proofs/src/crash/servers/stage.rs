@@ -8,8 +8,7 @@ use anyhow::{Result, bail, ensure};
 use crate::crash::fault::{Kind, Tally};
 use crate::crash::victim::{self, Profile, SharedLedger, Victim};
 use crate::dice::Dice;
-use crate::progress::Progress;
-use crate::stopwatch::Stopwatch;
+use crate::progress::{Progress, Stopwatch};
 use xtask::{needs, run};
 
 /// How many acknowledgements are waited for between two crashes, at most.
