@@ -49,11 +49,11 @@ fn everything(missing: Missing, has_extras: bool) -> Result<()> {
     let mut timetable = Timetable::default();
     timetable.time("format", || format(missing, &["--all"]))?;
     timetable.time("tidy", || tidy::run(&tidy::Args::default()))?;
-    timetable.time("packages", packages::package)?;
     needs::for_tests()?;
     let build = Build::new(missing)?;
     let all = ["--workspace", "--all-features"];
     timetable.time("build and lints", || build.everything(&all))?;
+    timetable.time("packages", packages::package)?;
     if has_extras {
         timetable.time("build without features", without_features)?;
         timetable.time("lints of the measurements", bench_lints)?;

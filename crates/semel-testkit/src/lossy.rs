@@ -20,7 +20,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use semel::machine::claim::Ask;
 use semel::record::{Keep, PermitId, Record, State, Version};
-use semel::store::{Filter, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Filter, Reply, Scan, Store, Swap, SwapReply};
 use semel::{
     Claim, ClaimedAll, Decision, ErrorKind, Key, OnceError, Outcome, Permit, RecordId, RecordedOnce,
     ReleaseAnswer, Resolution, Resolved, Result, Semel,

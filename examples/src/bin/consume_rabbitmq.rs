@@ -1,3 +1,14 @@
+//! Messages of a RabbitMQ queue, each processed once, however often it is published or delivered.
+//!
+//! ```text
+//! cargo run -p semel-examples --features rabbitmq --bin consume_rabbitmq -- amqp://guest:guest@127.0.0.1:5672/%2f orders
+//! rabbitmqadmin publish routing_key=orders payload='{"id": "order-7", "cents": 4200}'        charged
+//! (the same again)                                                                            seen before
+//! ```
+//!
+//! The key is a field of the message, because few producers write the property `message_id`. The queue is made if it is not there.
+//! Receipts are in the folder `semel-data`: stop it with Ctrl-C or kill it, start it again, and nothing is charged twice.
+
 use std::sync::Arc;
 
 use anyhow::Context;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel::record::Record;
-use semel::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Answer, Reply, Store, Swap, SwapReply};
 use semel::{RecordId, Result};
 
 /// What is broken on purpose.

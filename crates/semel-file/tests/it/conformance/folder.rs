@@ -1,8 +1,6 @@
 //! A folder for one test: the store is opened in it, and it is gone when the store is.
 
-use semel::RecordId;
-use semel::record::Record;
-use semel::store::{Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::Store;
 use semel_file::FileStore;
 use tempfile::TempDir;
 

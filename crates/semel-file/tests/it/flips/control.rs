@@ -2,7 +2,7 @@
 
 use semel::RecordId;
 use semel::record::Record;
-use semel::store::{Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Reply, Store, Swap, SwapReply};
 use semel_file::FileStore;
 
 use super::log::{Ending, Log};

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel::record::Record;
-use semel::store::{MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
-use semel::{Claim, Error, ErrorKind, Key, Lapse, Outcome, RecordId, Semel};
+use semel::store::{MemoryStore, Page, Reply, Scan, Store};
+use semel::{Claim, Error, ErrorKind, Key, Lapse, Outcome, Semel};
 use semel_server::access::Tokens;
 use semel_server::monitoring::Census;
 use tokio::time::timeout;

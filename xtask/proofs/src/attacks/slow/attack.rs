@@ -14,9 +14,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::attacks::ask::{self, Framing};
+use crate::attacks::limits;
 use crate::attacks::race::{self, Step};
 use crate::attacks::waiting::post;
-use crate::attacks::limits;
 
 /// How much longer everything may take on a busy machine.
 const SLACK: Duration = Duration::from_secs(10);
