@@ -7,7 +7,6 @@
 //! - [`promises`]: what every broker whose streams many readers share must keep; [`way`]: a way to it that can be cut.
 //! - [`consuming`]: the consumer over a broker that is killed.
 //! - [`chaos`]: troubles in the middle of everything.
-//! - The example `consumer_victim` is the program that `cargo xtask crash consumer` kills.
 
 #![expect(
     clippy::arithmetic_side_effects,
