@@ -1,6 +1,6 @@
 //! The claim API: JSON over HTTP, for workers in every language.
 //!
-//! - [`router`]: which path is answered by what. [`problem`]: how a request is refused.
+//! - `router`: which path is answered by what. [`problem`]: how a request is refused.
 //! - `ask`: who asks and what, in strict JSON and strict URLs. `wire`: what goes over the wire, as types.
 //! - `claim`, `settle`: what workers ask. `permit_text`: a permit that another server can go on with.
 //! - `records`, `stats`, `pipelines`: what people and tools look at. `operators`: what they do. `events`: what happens now.

@@ -1,7 +1,7 @@
 //! From a `semel.toml`, and what the command line said, to the settings of a claim server.
 //!
 //! - [`server`](ServerMeaning): what a file means for a server, and a file that means the same.
-//! - [`mod@tokens`]: a file of its own, with who may ask.
+//! - `tokens`: a file of its own, with who may ask.
 
 mod server;
 mod tokens;

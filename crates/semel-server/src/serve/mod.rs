@@ -14,7 +14,7 @@
 //! ```
 //!
 //! - [`settings`](ServerSettings): what a server may be told. [`server`](Server): started, drained.
-//! - [`dispatch`]: what every request goes through. [`guard`]: who may ask from where, and what browsers are told.
+//! - `dispatch`: what every request goes through. `guard`: who may ask from where, and what browsers are told.
 //! - [`app()`]: which path is answered by what; how the process is, and its metrics.
 //! - [`waits`](Waits): requests that wait for something, and the end of all waiting.
 

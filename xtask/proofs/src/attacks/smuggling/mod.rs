@@ -1,7 +1,7 @@
 //! Requests that can be read in two ways, each followed on its connection by a probe: nobody may read them in two ways.
 //!
 //! - [`shape`]: a request, and the ways in which it may be read. [`codings`], [`lengths`], [`lines`], [`chunks`], [`refused`], [`second`]: all
-//!   of them. [`frames`]: HTTP/2. [`shapes`]: the list.
+//!   of them. [`frames`]: HTTP/2. `shapes`: the list.
 //! - [`exchange`]: what is sent, and what comes back. [`judge`]: whether that is right. [`attack`]: all of it.
 //! - [`relay`]: the control, which trusts lengths and forwards bytes.
 
