@@ -7,6 +7,5 @@ mod findings;
 mod repair;
 mod survey;
 
-pub use findings::verify;
-pub use findings::{Damage, Findings};
+pub use findings::{Damage, Findings, verify};
 pub use repair::repair;

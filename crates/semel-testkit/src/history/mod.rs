@@ -5,16 +5,13 @@
 //! would have given every one of those answers. A reply that was lost may have taken effect at any time after it
 //! was asked for, or never.
 //!
-//! - [`event`](Event): what one caller asked and was told.
-//! - [`recorder`](Recorder): asks a store on behalf of callers and writes down the events.
+//! - [`recorder`](Recorder): asks a store on behalf of callers, and writes down each [`Event`].
 //! - `model`: the record as the machine would have it, event by event.
-//! - `moment`: when an event may have been decided and stamped, as far as that is known.
-//! - `term`: from when a record's lease or retention counts, when nobody saw the stamp.
+//! - `moment`: when an event may have been decided and stamped, and from when a lease or a retention counts.
 //! - `search`: looks for an order, and remembers where there is none.
 //! - [`verdict`](Verdict): an order, or why there is none.
 //! - [`concurrent`](concurrent_history()): many clients of one store at the same time, over many keys, judged key by key.
-//! - `client`: what one of them asks. [`report`](Report): what came of it.
-//! - [`elsewhere`](ReadsElsewhere): reads from a standby, which must be found out.
+//!   [`ReadsElsewhere`]: reads from a standby, which must be found out. [`Report`]: the result.
 
 mod concurrent;
 mod model;

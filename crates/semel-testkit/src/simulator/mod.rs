@@ -5,8 +5,8 @@
 //! what callers think.
 //!
 //! - [`simulate`]: one seed, one world, one [`Report`]; [`simulate_on`]: the same over a store of your own.
-//! - `plan`: what a seed decides before anything runs; `process`: what a process does with its life.
-//! - `witness`: sees every write under the processes' feet; `resource`: what the work writes to, with or without fences.
+//! - `world`: what a seed decides, and the run; `process`: what a process does with its life.
+//! - `witness`: sees every write of the processes, and what the work writes to, with or without fences.
 //! - `judge`: the promises, held against what was witnessed.
 //! - [`Flaw`]: what is broken on purpose, to show that the judge would notice.
 

@@ -5,7 +5,7 @@
 //! - `servers`: the same for stores on a server, which is killed, stopped, or replaced by its standby.
 //! - `consumer`: a consumer of streams is killed between every two of its steps.
 //! - `line`: what the victim says; `ledger`: what it may be held to; `entry`: for one key; `fault`: what is wrong.
-//! - `victim`: the process that is killed; `rig`: file systems whose power can be cut; `cuts`: the cuts.
+//! - `victim`: the process that is killed; `rig`: file systems whose power can be cut, and the cuts.
 //! - `place`: a folder for one campaign.
 
 mod command;

@@ -1,7 +1,7 @@
 //! Requests made from the OpenAPI document, good and bad ones, and every answer held against the same document.
 //!
 //! - `document`: what is promised. `schema`: whether a value is as promised. `value`: values made from a schema.
-//! - `request`: requests made from an operation. `judge`: what an answer breaks. [`run`](fuzz): all of it, and the control.
+//! - `request`: requests made from an operation. [`run`](fuzz): what each answer breaks, and the control.
 
 mod document;
 mod request;

@@ -1,8 +1,7 @@
 //! `cargo xtask crash consumer`: a consumer is killed between every two of its steps, over and over.
 //!
-//! - `proof`: all scenes, and the controls that must be found out; `play`: one of them; `world`: what they share.
-//! - `scene`: which store, source and handler; `batch`: the events of one go; `life`: one life of the victim.
-//! - `look`: what is found after a death; `judge`: what may be found; `deck`: where the victim dies next.
+//! - `proof`: all scenes, and the controls that must be found out. `scene`: which store, source and handler, and where the victim dies.
+//! - `play`: one scene, life after life of the victim. `judge`: what is found after a death, and what may be found.
 
 mod judge;
 mod play;
