@@ -17,6 +17,8 @@ mod clients;
 mod consume;
 mod demo;
 mod documented;
+#[cfg(feature = "full")]
+mod features;
 mod http;
 mod list;
 mod offsets;
@@ -32,7 +34,6 @@ mod show;
 mod terminal;
 mod tools;
 mod transfer;
-mod without_features;
 
 /// Runs each test on every store: to add one is a line here.
 #[macro_export]
