@@ -47,11 +47,6 @@ use anyhow::{Context, Result};
 use args::Root;
 use clap::Parser;
 
-/// Faster than the system's, and it gives memory back after a peak; see PROOF.md.
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// How long is waited at the end for what nobody waits for any more.
 const PATIENCE: Duration = Duration::from_millis(200);
 
