@@ -191,7 +191,7 @@ impl State {
         match (self.name, answer) {
             (HALF | FORGETS, Ok(Decision::Run(_))) => {}
             (REFUSED, Err(error)) if error.kind() == ErrorKind::Full => {}
-            (name, Ok(decision)) => bail!("{name}: the answer to a new claim was {}", decision.word()),
+            (name, Ok(decision)) => bail!("{name}: the answer to a new claim was {}", decision.as_str()),
             (name, Err(error)) => bail!("{name}: a new claim failed: {error}"),
         }
         Ok(self.spans.record(u64::try_from(span.as_nanos())?)?)

@@ -140,7 +140,7 @@ async fn census_of(store: &impl Store) -> Result<Census> {
         for record in &page.records {
             let is_whole = record.outcome().is_some_and(|outcome| outcome.bytes().len() == BODY_BYTES);
             found.records += 1;
-            found.done += u64::from(record.state.word() == semel::record::StateWord::Done && is_whole);
+            found.done += u64::from(record.state.kind() == semel::record::StateKind::Done && is_whole);
             attempts += u64::from(record.attempt);
             duplicates += record.duplicates.count;
         }

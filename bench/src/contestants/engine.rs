@@ -45,7 +45,7 @@ impl Contestant for Engine {
         match self.decision(number).await? {
             Decision::Run(permit) => Ok(Claimed::Run(permit)),
             Decision::Replay(replay) => Ok(Claimed::Replay(replay.outcome().bytes().len())),
-            other => bail!("key {number}: the answer to a claim was {}", other.word()),
+            other => bail!("key {number}: the answer to a claim was {}", other.as_str()),
         }
     }
 
@@ -145,7 +145,7 @@ impl<S: Store> StoreAlone<S> {
     }
 
     async fn swap(&self, swap: Swap) -> Result<(SwapReply, Timestamp)> {
-        let answer = self.store.swap(vec![swap]).await?;
+        let answer = self.store.swap([swap].into()).await?;
         let reply = answer.value.into_iter().next().context("one swap has one answer")?;
         Ok((reply, answer.now))
     }

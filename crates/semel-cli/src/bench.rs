@@ -128,7 +128,7 @@ impl Caller {
             let decision = self.semel.claim(ask).await?;
             claim.add(watch.elapsed())?;
             let Decision::Run(permit) = decision else {
-                bail!("a key that nobody had claimed was not to be run: {}", decision.word());
+                bail!("a key that nobody had claimed was not to be run: {}", decision.as_str());
             };
             let outcome = Outcome::success([7_u8; OUTCOME_BYTES]);
             let watch = Stopwatch::start();
@@ -150,7 +150,7 @@ impl Caller {
             let decision = self.semel.claim(ask).await?;
             replay.add(watch.elapsed())?;
             let Decision::Replay(_) = decision else {
-                bail!("a key that is done was not replayed: {}", decision.word());
+                bail!("a key that is done was not replayed: {}", decision.as_str());
             };
             if turn.is_multiple_of(TURN) {
                 let elapsed = started.elapsed();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use semel::clock::Timestamp;
-use semel::record::{Record, StateWord};
+use semel::record::{Record, StateKind};
 use semel::store::{Page, Scan};
 use semel::{RecordId, Result, codec};
 
@@ -179,7 +179,7 @@ impl Reader {
     /// The entries to look at, in their order. What runs or is held is known without a walk through all.
     fn entries(&self, scan: &Scan, first: Option<&HalfId>, wanted: usize) -> Vec<Entry> {
         let states = scan.filter.states.as_slice();
-        let is_stage = |state: &StateWord| matches!(state, StateWord::Running | StateWord::Held);
+        let is_stage = |state: &StateKind| matches!(state, StateKind::Running | StateKind::Held);
         if !states.is_empty() && states.iter().all(is_stage) {
             let ids = self.index.staged_from(states, first, wanted);
             return ids.iter().filter_map(|id| self.index.get(id)).collect();

@@ -56,7 +56,7 @@ pub async fn release_in(
 ) -> Result<Settled> {
     match &shown.state {
         State::Running(running) => {
-            let proof = Proof { permit_id: running.permit_id, fence: Some(running.fence) };
+            let proof = Proof { permit_id: running.grant.permit_id, fence: Some(running.grant.fence) };
             act(store, shown, &Act::Release { proof, reason }, version).await
         }
         State::Held(_) => {
@@ -109,7 +109,7 @@ async fn act(store: &dyn Store, shown: &Record, act: &Act<'_>, version: Option<u
             Ruled::Write(write) => write,
         };
         let expected = found.map(|record| record.version);
-        match store.swap(vec![Swap { expected, next: write.next, keep: write.keep }]).await {
+        match store.swap([Swap { expected, next: write.next, keep: write.keep }].into()).await {
             Ok(answer) => {
                 if let Some(SwapReply::Swapped(_)) = answer.value.first() {
                     return Ok(act.settled());
@@ -131,7 +131,7 @@ async fn act(store: &dyn Store, shown: &Record, act: &Act<'_>, version: Option<u
 /// Whether the record is still what was shown. A run that renewed its lease meanwhile is the same run, and known by its fence.
 fn is_at(record: &Record, version: u64) -> bool {
     record.version.get() == version
-        || matches!(&record.state, State::Running(running) if running.fence.get() == version)
+        || matches!(&record.state, State::Running(running) if running.grant.fence.get() == version)
 }
 
 async fn look(store: &dyn Store, shown: &Record) -> Result<(Option<Record>, Timestamp)> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::record::{
-    Done, Duplicates, Held, Keep, Mismatches, PermitId, Record, Released, Running, State, StateWord, Step,
+    Done, Duplicates, Held, Keep, Mismatches, PermitId, Record, Released, Running, State, StateKind, Step,
     Version,
 };
 use semel::store::Swap;
@@ -29,7 +29,7 @@ pub(crate) const ASKED: [(&str, &str); ASKED_COUNT] = [
     ("name", "text"),
     ("state", "text"),
     ("attempt", "integer"),
-    ("pardoned", "bigint"),
+    ("attempts_forgiven", "bigint"),
     ("lapse", "text"),
     ("retention", "interval"),
     ("fingerprint", "bytea"),
@@ -69,9 +69,9 @@ pub(crate) fn values(swap: &Swap) -> [Value<'_>; ASKED_COUNT] {
         Value::Text(Some(Cow::Owned(joined(key)))),
         Value::Text(Some(Cow::Borrowed(key.operation()))),
         Value::Text(Some(Cow::Borrowed(key.name()))),
-        Value::Text(Some(Cow::Borrowed(record.state.word().as_str()))),
+        Value::Text(Some(Cow::Borrowed(record.state.kind().as_str()))),
         Value::Small(record.attempt),
-        counted(record.pardoned.into()),
+        counted(record.attempts_forgiven.into()),
         Value::Text(Some(Cow::Borrowed(lapse_word(record.lapse)))),
         Value::Span(Some(record.retention)),
         Value::Bytes(record.fingerprint.map(|print| Cow::Owned(print.as_bytes().to_vec()))),
@@ -113,17 +113,17 @@ impl<'a> Parts<'a> {
     fn of(state: &'a State) -> Self {
         match state {
             State::Running(running) => Self {
-                permit_id: Some(running.permit_id),
-                fence: Some(running.fence),
-                owner: Some(&running.owner),
-                since: running.granted_at,
+                permit_id: Some(running.grant.permit_id),
+                fence: Some(running.grant.fence),
+                owner: Some(&running.grant.owner),
+                since: running.grant.granted_at,
                 leased_at: Some(running.leased_at),
                 lease: Some(running.lease),
                 reason: None,
             },
             State::Done(done) => Self {
-                permit_id: Some(done.permit_id),
-                fence: Some(done.fence),
+                permit_id: Some(done.grant.permit_id),
+                fence: Some(done.grant.fence),
                 since: done.settled_at,
                 ..Self::default()
             },
@@ -209,7 +209,7 @@ pub(crate) fn record(row: &[u8]) -> Result<Record> {
     let key = key(&mut fields)?;
     let state = word(fields.text()?)?;
     let attempt = fields.small()?;
-    let pardoned = u32::try_from(fields.number()?).map_err(|_| corrupt("a number is too large"))?;
+    let attempts_forgiven = u32::try_from(fields.number()?).map_err(|_| corrupt("a number is too large"))?;
     let lapse = lapse(fields.text()?)?;
     let retention = fields.span()?;
     let fingerprint = fields.optional(Fields::bytes)?.map(fingerprint).transpose()?;
@@ -224,7 +224,7 @@ pub(crate) fn record(row: &[u8]) -> Result<Record> {
         fingerprint,
         state,
         attempt,
-        pardoned,
+        attempts_forgiven,
         lapse,
         retention,
         first_seen_at,
@@ -242,8 +242,8 @@ fn key(fields: &mut Fields<'_>) -> Result<Key> {
         .map_err(|error| corrupt("its key is one that no caller could have given").caused_by(error))
 }
 
-fn word(text: &str) -> Result<StateWord> {
-    let word = StateWord::ALL.into_iter().find(|word| word.as_str() == text);
+fn word(text: &str) -> Result<StateKind> {
+    let word = StateKind::ALL.into_iter().find(|word| word.as_str() == text);
     word.ok_or_else(|| corrupt("its state does not exist"))
 }
 
@@ -261,7 +261,7 @@ fn fingerprints(bytes: &[u8]) -> Result<Vec<Fingerprint>> {
     bytes.chunks(32).map(fingerprint).collect()
 }
 
-fn state_of(word: StateWord, fields: &mut Fields<'_>) -> Result<State> {
+fn state_of(word: StateKind, fields: &mut Fields<'_>) -> Result<State> {
     let permit_id = fields.optional(Fields::uuid)?.map(PermitId::new);
     let fence = fields.optional(Fields::number)?.map(Version::new);
     let owner = fields.optional(Fields::text)?.map(unescaped);
@@ -272,19 +272,19 @@ fn state_of(word: StateWord, fields: &mut Fields<'_>) -> Result<State> {
     let steps = fields.optional(Fields::bytes)?.map_or(Ok(Vec::new()), read_steps)?;
     let outcome = outcome(fields)?;
     let state = match word {
-        StateWord::Running => (|| {
+        StateKind::Running => (|| {
             let (permit_id, fence, owner) = (permit_id?, fence?, Arc::from(&*owner?));
             let (granted_at, leased_at, lease) = (since, leased_at?, lease?);
             Some(State::Running(Running { permit_id, owner, fence, granted_at, leased_at, lease, steps }))
         })(),
-        StateWord::Done => (|| {
+        StateKind::Done => (|| {
             let (permit_id, fence, outcome) = (permit_id?, fence?, outcome?);
             Some(State::Done(Done { permit_id, fence, settled_at: since, outcome }))
         })(),
-        StateWord::Released => {
+        StateKind::Released => {
             reason.map(|reason| State::Released(Released { settled_at: since, reason: reason.into(), steps }))
         }
-        StateWord::Held => {
+        StateKind::Held => {
             reason.map(|reason| State::Held(Held { held_at: since, reason: reason.into(), steps }))
         }
     };

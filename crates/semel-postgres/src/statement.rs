@@ -1,6 +1,6 @@
 //! The statements, as text. The list of columns is in one place ([`ASKED`]), and so is the way a row is stamped.
 
-use semel::record::StateWord;
+use semel::record::StateKind;
 use semel::store::Scan;
 use tokio_postgres::types::Type;
 
@@ -136,7 +136,7 @@ fn written(column: &str, from: impl Fn(&str) -> String) -> String {
         "first_seen_at" | "since" => format!("coalesce({asked}, {NOW})"),
         "leased_at" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, {NOW}) END", from("lease")),
         "fence" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, next) END", from("permit_id")),
-        "pardoned" | "mismatches" | "duplicates" => format!("coalesce({asked}, 0)"),
+        "attempts_forgiven" | "mismatches" | "duplicates" => format!("coalesce({asked}, 0)"),
         "scope" => format!("string_to_array({asked}, chr(31))"),
         _ => asked,
     }
@@ -191,7 +191,7 @@ pub(crate) fn scan(scan: &Scan) -> String {
 
 /// What an index answers.
 fn narrowed(scan: &Scan) -> &'static str {
-    if scan.filter.states == [StateWord::Held] { "AND state = 'held'" } else { "" }
+    if scan.filter.states == [StateKind::Held] { "AND state = 'held'" } else { "" }
 }
 
 /// What has to be looked at, row by row. Its parameters, in this order: scope, operation, name, first seen before.

@@ -45,7 +45,7 @@ pub async fn resolve(
 }
 
 fn asked<'a>(caller: &'a Caller, record: &'a Record, action: Action, reason: &'a str) -> Entry<'a> {
-    let (key, seen) = (&record.key, record.state.word());
+    let (key, seen) = (&record.key, record.state.kind());
     Entry { caller: caller.name(), action, key, seen, reason, result: Noted::Asked }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use semel::clock::Timestamp;
 use semel::machine::offset::{self, Move, Moved, Offset, Position};
-use semel::record::{Record, StateWord};
+use semel::record::{Record, StateKind};
 use semel::store::{Filter, Scan};
 use semel::{Error, ErrorKind, Key, Result, Semel};
 
@@ -87,7 +87,7 @@ impl Pipeline {
 
     /// How far every stream of this pipeline has been read, in the order of their names.
     pub async fn offsets(&self) -> Result<Vec<StreamOffset>> {
-        let filter = Filter { states: vec![StateWord::Done], ..self.filter(OFFSET) };
+        let filter = Filter { states: vec![StateKind::Done], ..self.filter(OFFSET) };
         let depth = filter.scope.len();
         let read = |record: &Record| {
             let offset = offset::read(record)?;

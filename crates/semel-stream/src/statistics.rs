@@ -1,7 +1,7 @@
 //! What a pipeline has done and what it has open: its events page by page, and all of them counted.
 
 use semel::clock::Timestamp;
-use semel::record::{Record, State, StateWord};
+use semel::record::{Record, State, StateKind};
 use semel::store::{Filter, Scan};
 use semel::{Outcome, RecordId, Result};
 
@@ -108,12 +108,12 @@ impl EventState {
     }
 
     /// The state of the record of such an event.
-    const fn of_record(self) -> StateWord {
+    const fn of_record(self) -> StateKind {
         match self {
-            Self::Processed | Self::DeadLetter => StateWord::Done,
-            Self::Running => StateWord::Running,
-            Self::Released => StateWord::Released,
-            Self::Held => StateWord::Held,
+            Self::Processed | Self::DeadLetter => StateKind::Done,
+            Self::Running => StateKind::Running,
+            Self::Released => StateKind::Released,
+            Self::Held => StateKind::Held,
         }
     }
 }
@@ -125,7 +125,7 @@ impl EventRecord {
         let (state, since, who_or_why) = match &record.state {
             State::Done(done) if is_dead() => (EventState::DeadLetter, done.settled_at, None),
             State::Done(done) => (EventState::Processed, done.settled_at, None),
-            State::Running(running) => (EventState::Running, running.granted_at, Some(&*running.owner)),
+            State::Running(running) => (EventState::Running, running.grant.granted_at, Some(&*running.grant.owner)),
             State::Released(released) => (EventState::Released, released.settled_at, Some(&*released.reason)),
             State::Held(held) => (EventState::Held, held.held_at, Some(&*held.reason)),
         };

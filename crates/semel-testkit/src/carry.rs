@@ -48,7 +48,7 @@ pub async fn carry<A>(
             return Ok(Carried { answer, now, record: found, effect: Effect::Unchanged });
         };
         let expected = found.as_ref().map(|record| record.version);
-        let swapped = store.swap(vec![Swap { expected, next: write.next, keep: write.keep }]).await?;
+        let swapped = store.swap([Swap { expected, next: write.next, keep: write.keep }].into()).await?;
         match swapped.value.into_iter().next() {
             Some(SwapReply::Swapped(record)) => {
                 return Ok(Carried {

@@ -432,7 +432,7 @@ async fn settle(semel: &Semel, book: &Book, key: &Key, found: Option<Record>) ->
         })
     };
     let running = found.as_ref().and_then(|record| match &record.state {
-        State::Running(running) => Some(running.permit_id),
+        State::Running(running) => Some(running.grant.permit_id),
         State::Done(_) | State::Released(_) | State::Held(_) => None,
     });
     let permit = match claim(running).await {
@@ -564,7 +564,7 @@ fn outcomes(account: &Account, found: Option<&Record>, wrong: &mut Vec<(Wrong, S
     let stored = found.and_then(Record::outcome);
     for outcome in account.outcomes().chain(&account.replayed) {
         if stored != Some(outcome) {
-            let state = found.map(|record| record.state.word().as_str());
+            let state = found.map(|record| record.state.kind().as_str());
             wrong.push((Wrong::Lost, format!("an outcome that was told is gone: the record is {state:?}")));
         }
     }
@@ -593,31 +593,31 @@ fn last_run(account: &Account, found: Option<&Record>, wrong: &mut Vec<(Wrong, S
 fn same_run(account: &Account, last: &Grant, state: &State) -> Option<String> {
     let is_wrong = match state {
         State::Running(running) => {
-            running.permit_id != last.permit_id
-                || running.fence.get() != last.fence
+            running.grant.permit_id != last.permit_id
+                || running.grant.fence.get() != last.fence
                 || account.has_ended(last.permit_id, &Ending::Released)
         }
         State::Done(done) => {
-            done.permit_id != last.permit_id
+            done.grant.permit_id != last.permit_id
                 || !account.may_have_ended(last.permit_id, &Ending::Done(done.outcome.clone()))
         }
         State::Released(_) => !account.may_have_ended(last.permit_id, &Ending::Released),
         State::Held(_) => true,
     };
-    is_wrong.then(|| format!("attempt {} is {}, and nobody was told so", last.attempt, state.word().as_str()))
+    is_wrong.then(|| format!("attempt {} is {}, and nobody was told so", last.attempt, state.kind().as_str()))
 }
 
 /// A run that nobody heard of must be one that somebody asked for, who can ask for it again.
 fn unheard(account: &Account, found: Option<&Record>, wrong: &mut Vec<(Wrong, String)>) {
     let Some(record) = found else { return };
     let known = match &record.state {
-        State::Running(running) => account.asked.contains(&running.permit_id),
-        State::Done(done) => account.may_have_ended(done.permit_id, &Ending::Done(done.outcome.clone())),
+        State::Running(running) => account.asked.contains(&running.grant.permit_id),
+        State::Done(done) => account.may_have_ended(done.grant.permit_id, &Ending::Done(done.outcome.clone())),
         State::Released(_) => true,
         State::Held(_) => false,
     };
     if !known {
-        let state = record.state.word().as_str();
+        let state = record.state.kind().as_str();
         wrong.push((Wrong::Wedged, format!("it is {state} under a permit that nobody has")));
     }
 }

@@ -403,7 +403,7 @@ impl Trial<'_> {
     /// The key runs under this permit, as its first attempt, and is nobody else's.
     async fn runs_once(&self, key: &Key, permit_id: PermitId) -> Tested {
         let found = self.record(key).await?.ok_or("a run was granted and there is no record")?;
-        let mine = matches!(&found.state, State::Running(running) if running.permit_id == permit_id);
+        let mine = matches!(&found.state, State::Running(running) if running.grant.permit_id == permit_id);
         if !mine || found.attempt != 1 {
             return Err(format!("a run was granted and the record is {found:?}"));
         }
@@ -572,7 +572,7 @@ async fn swap(trial: &Trial<'_>) -> Tested {
     let ask = Ask { key: key.clone(), ..sample::ask(&key) };
     let write = sample::running(&ask).map_err(|error| error.to_string())?;
     trial.arm();
-    let answer = trial.store.swap(vec![Swap { expected: None, next: write.next, keep: write.keep }]).await;
+    let answer = trial.store.swap([Swap { expected: None, next: write.next, keep: write.keep }].into()).await;
     let found = trial.record(&key).await?;
     match answer {
         Err(error) if error.kind() == ErrorKind::Unknown => {}
@@ -711,7 +711,7 @@ async fn claim_all(trial: &Trial<'_>) -> Tested {
         let running = trial.record(permit.key()).await?;
         let mine = matches!(
             running.as_ref().map(|record| &record.state),
-            Some(State::Running(running)) if running.permit_id == permit_id
+            Some(State::Running(running)) if running.grant.permit_id == permit_id
         );
         if !mine {
             return Err(format!("one of all is not this caller's: {running:?}"));
@@ -760,7 +760,7 @@ async fn sweep(trial: &Trial<'_>) -> Tested {
     let permit = trial.granted(&stays).await?;
     let write = sample::running(&sample::ask(&gone)).map_err(|error| error.to_string())?;
     let keep = Keep::For(Duration::from_millis(1));
-    let put = trial.store_direct.swap(vec![Swap { expected: None, next: write.next, keep }]).await;
+    let put = trial.store_direct.swap([Swap { expected: None, next: write.next, keep }].into()).await;
     let put_at = put.map_err(|error| format!("{error:?}"))?.now;
     while trial.store_direct.load(Vec::new()).await.map_err(|error| format!("{error:?}"))?.now
         <= put_at.plus(Duration::from_millis(1))

@@ -1,9 +1,12 @@
 //! The one error type: what went wrong, and what the caller may do now.
 
 use std::fmt;
+use std::sync::Arc;
 
-/// A result whose error is [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+use crate::record::PermitId;
+
+/// A result whose error is [`Error`], unless another is named.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What the caller may do now. An expected answer (replay, busy, mismatch, held) is never an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,23 +30,38 @@ pub enum ErrorKind {
 }
 
 /// An opaque error: [`kind`](Error::kind) says what to do next, the message says what went wrong.
+#[derive(Clone)]
 pub struct Error {
     kind: ErrorKind,
-    message: Box<str>,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    message: Arc<str>,
+    permit_id: Option<PermitId>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of this kind; the message should end with what to do next.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into().into_boxed_str(), source: None }
+        Self { kind, message: message.into().into(), permit_id: None, source: None }
     }
 
     /// The same error with the one below it attached.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(Arc::from(source.into()));
         self
+    }
+
+    /// The same error with the permit id under which to ask again.
+    #[must_use]
+    pub fn with_permit_id(mut self, permit_id: PermitId) -> Self {
+        self.permit_id = Some(permit_id);
+        self
+    }
+
+    /// After `Unknown`: the permit id under which to ask again. A claim with it is granted the run that the lost one may
+    /// have been granted.
+    pub fn permit_id(&self) -> Option<PermitId> {
+        self.permit_id
     }
 
     /// What the caller may do now.
@@ -57,11 +75,6 @@ impl Error {
 
     pub(crate) fn lost(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Lost, message)
-    }
-
-    /// The same error for a second waiter; the source stays with the first.
-    pub(crate) fn duplicate(&self) -> Self {
-        Self::new(self.kind, &*self.message)
     }
 }
 

@@ -181,11 +181,6 @@ impl Key {
         }
     }
 
-    /// A key that this process checked and digested before, from what it kept of it.
-    pub(crate) fn trusted(id: RecordId, text: &str) -> Self {
-        Self { id, text: text.into() }
-    }
-
     /// The parts as one text, in the form that [`from_text`](Self::from_text) reads.
     pub(crate) fn text(&self) -> &str {
         &self.text

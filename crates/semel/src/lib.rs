@@ -64,21 +64,23 @@ mod lock;
 pub mod machine;
 mod observe;
 mod outcome;
+mod per_thread;
 mod policy;
 pub mod record;
 pub mod store;
-mod stripe;
 
+pub use engine::swap_loop;
 pub use engine::{
-    Apart, Busy, Claim, ClaimedAll, Decision, Heartbeat, Held, Mismatch, Once, OnceError, Permit,
-    PermitParts, Probed, RecordedOnce, Replay, Semel, SemelBuilder, SweepReport, Sweeper, SweeperBuilder,
+    BoxedRule, BoxedSwapLoop, Busy, Claim, ClaimedAll, Decision, Heartbeat, Held, Mismatch, Once, OnceError,
+    OperatorAnswer, Permit, PermitParts, Probed, RecordedOnce, Renewal, Replay, Semel, SemelBuilder,
+    SweepReport,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use fingerprint::Fingerprint;
 pub use key::{Key, NAME_BYTES_MAX, PART_BYTES_MAX, RecordId, SCOPE_PARTS_MAX};
 pub use machine::settle::{HoldAnswer, ReleaseAnswer, Resolution, Resolved};
 pub use observe::Stats;
-pub use outcome::{Outcome, OutcomeKind};
+pub use outcome::{Outcome, OutcomeKind, Reference};
 pub use policy::{
     LEASE_DEFAULT, LEASE_MAX, Lapse, OnFailure, OnOutage, Policy, RETENTION_DEFAULT, RETENTION_MAX,
 };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 
-use crate::stripe::Striped;
+use crate::per_thread::PerThread;
 
 /// What an engine decided since it was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Counters {
 /// A number of its own, and the metric that it also feeds.
 #[derive(Default)]
 pub(crate) struct Counter<M> {
-    count: Striped<AtomicU64>,
+    count: PerThread<AtomicU64>,
     metric: std::marker::PhantomData<M>,
 }
 

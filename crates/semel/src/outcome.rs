@@ -47,15 +47,23 @@ impl fmt::Debug for OutcomeKind {
 pub struct Outcome {
     kind: OutcomeKind,
     bytes: Arc<[u8]>,
-    notes: Option<Box<Notes>>,
+    notes: Option<Arc<Notes>>,
 }
 
 /// What few outcomes have; kept apart so that the many stay small.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Notes {
-    primary: Option<Box<str>>,
-    secondary: Option<Box<str>>,
+    references: Vec<Reference>,
     details: Option<Box<str>>,
+}
+
+/// Something that the run created or changed: a kind and an id, such as `charge ch_1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// What it is.
+    pub kind: Box<str>,
+    /// Which one.
+    pub id: Box<str>,
 }
 
 impl Outcome {
@@ -74,17 +82,11 @@ impl Outcome {
         Self::new(OutcomeKind::Failure, bytes)
     }
 
-    /// The same outcome, pointing at what it made: a payment's id, say.
+    /// The same outcome with a reference to something that the run created: `reference("charge", "ch_1")`. An outcome
+    /// may have several, in the order in which they were added.
     #[must_use]
-    pub fn primary_reference(mut self, reference: impl Into<Box<str>>) -> Self {
-        self.notes_mut().primary = Some(reference.into());
-        self
-    }
-
-    /// The same outcome, pointing at a second thing.
-    #[must_use]
-    pub fn secondary_reference(mut self, reference: impl Into<Box<str>>) -> Self {
-        self.notes_mut().secondary = Some(reference.into());
+    pub fn reference(mut self, kind: impl Into<Box<str>>, id: impl Into<Box<str>>) -> Self {
+        self.notes_mut().references.push(Reference { kind: kind.into(), id: id.into() });
         self
     }
 
@@ -105,14 +107,9 @@ impl Outcome {
         &self.bytes
     }
 
-    /// What the outcome points at first, if anything.
-    pub fn primary(&self) -> Option<&str> {
-        self.notes.as_ref()?.primary.as_deref()
-    }
-
-    /// What the outcome points at second, if anything.
-    pub fn secondary(&self) -> Option<&str> {
-        self.notes.as_ref()?.secondary.as_deref()
+    /// What the run created, in the order in which it was said.
+    pub fn references(&self) -> &[Reference] {
+        self.notes.as_ref().map_or(&[], |notes| &notes.references)
     }
 
     /// The details as JSON text, if there are any.
@@ -127,8 +124,17 @@ impl Outcome {
         self
     }
 
+    /// What the outcome takes in memory, beside the value itself.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let references = self.references().iter().map(|reference| {
+            size_of::<Reference>().saturating_add(reference.kind.len()).saturating_add(reference.id.len())
+        });
+        let rest = [self.bytes.len(), self.kind.as_str().len(), self.details_json().map_or(0, str::len)];
+        references.chain(rest).fold(0, usize::saturating_add)
+    }
+
     fn notes_mut(&mut self) -> &mut Notes {
-        self.notes.get_or_insert_default()
+        Arc::make_mut(self.notes.get_or_insert_default())
     }
 }
 
@@ -154,8 +160,12 @@ mod tests {
         assert_eq!(base(), base());
         assert_ne!(base(), Outcome::failure(*b"paid"));
         assert_ne!(base(), Outcome::success(*b"paid!"));
-        assert_ne!(base(), base().primary_reference("p"));
-        assert_ne!(base().primary_reference("p"), base().secondary_reference("p"));
+        assert_ne!(base(), base().reference("charge", "c"));
+        assert_ne!(base().reference("charge", "c"), base().reference("order", "c"));
+        assert_ne!(
+            base().reference("a", "1").reference("b", "2"),
+            base().reference("b", "2").reference("a", "1")
+        );
         assert_ne!(base().details(&json!({"a": 1})), base().details(&json!({"a": 2})));
     }
 

@@ -12,6 +12,10 @@ use crate::policy::{Lapse, RETENTION_MAX};
 
 /// How many distinct wrong fingerprints a record remembers; beyond that only their count grows.
 pub const MISMATCHED_FINGERPRINTS_MAX: usize = 8;
+/// How many ended attempts a record remembers.
+pub const HISTORY_MAX: usize = 8;
+/// The longest label, in bytes.
+pub const LABEL_BYTES_MAX: usize = 256;
 
 /// The store's number for one write of one record. It only grows and is never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,12 +65,17 @@ pub struct Record {
     pub key: Key,
     /// What the first request looked like, if the caller said.
     pub fingerprint: Option<Fingerprint>,
+    /// What the work is, in words for people (`POST /charges`); never part of the identity.
+    pub label: Option<Arc<str>>,
     /// Where the work stands.
     pub state: State,
     /// How often a run was granted for this record: 1, 2, 3 …
     pub attempt: u32,
-    /// How many of them no longer count against `attempts_max`, since somebody resolved the record.
-    pub pardoned: u32,
+    /// How many attempts no longer count against `attempts_max`, because an operator released the record.
+    pub attempts_forgiven: u32,
+    /// Attempts that ended before the one that `state` speaks of, oldest first. [`history`](Record::history) adds
+    /// that one.
+    pub past_attempts: Vec<EndedAttempt>,
     /// What a lapsed lease means.
     pub lapse: Lapse,
     /// How long the record lives once settled.
@@ -76,7 +85,7 @@ pub struct Record {
     /// When the store last wrote it.
     pub changed_at: Timestamp,
     /// The event that first claimed it, if the caller said.
-    pub first_event: Option<Box<str>>,
+    pub first_event: Option<Arc<str>>,
     /// Requests with this key and another fingerprint.
     pub mismatches: Mismatches,
     /// Claims that were answered by replay or busy.
@@ -88,19 +97,20 @@ pub struct Record {
 /// Where the work stands. A running record has a lease, a done one an outcome; never both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Somebody holds a permit.
+    /// A caller holds a permit.
     Running(Running),
     /// The work ended with an outcome.
     Done(Done),
-    /// Somebody gave up; the next claim runs.
+    /// The run was given up; the next claim runs.
     Released(Released),
-    /// Nobody may run until a person or a probe decides.
+    /// No caller may run until a person or a probe decides.
     Held(Held),
 }
 
-/// A permit is out.
+/// One grant of a run: which permit, for whom, since when. Kept in every state, so that the caller of a settled run is
+/// known to people, and its retries are known to the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
+pub struct Grant {
     /// Who may settle.
     pub permit_id: PermitId,
     /// Who runs, in words for people.
@@ -109,6 +119,25 @@ pub struct Running {
     pub fence: Version,
     /// When the permit was granted.
     pub granted_at: Timestamp,
+}
+
+impl Grant {
+    /// What is known of a run that format 1 settled without keeping its grant: when it ended.
+    pub fn forgotten(settled_at: Timestamp) -> Self {
+        Self {
+            permit_id: PermitId::new(0),
+            owner: Arc::from(""),
+            fence: Version::UNSTAMPED,
+            granted_at: settled_at,
+        }
+    }
+}
+
+/// A permit is out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// The permit.
+    pub grant: Grant,
     /// When the lease was last renewed.
     pub leased_at: Timestamp,
     /// How long the permit is good from then.
@@ -120,19 +149,19 @@ pub struct Running {
 /// The work ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Who completed it, so that a retried complete is recognised.
-    pub permit_id: PermitId,
-    /// The fence it ran under.
-    pub fence: Version,
+    /// The permit it was completed under, so that a retried complete is recognised.
+    pub grant: Grant,
     /// When it was completed; retention counts from here and does not slide.
     pub settled_at: Timestamp,
     /// What every retry gets.
     pub outcome: Outcome,
 }
 
-/// Somebody gave up.
+/// The run was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Released {
+    /// The permit it was released under, so that a retried release is recognised.
+    pub grant: Grant,
     /// When; retention counts from here.
     pub settled_at: Timestamp,
     /// Why, in words for people.
@@ -141,15 +170,92 @@ pub struct Released {
     pub steps: Vec<Step>,
 }
 
-/// Nobody may run.
+/// No caller may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
+    /// The permit of the run that is in doubt.
+    pub grant: Grant,
     /// Since when.
     pub held_at: Timestamp,
-    /// Why, in words for people: `lapsed`, `attempts`, …
-    pub reason: Box<str>,
+    /// Why.
+    pub reason: HoldReason,
+    /// When a claim last began to probe whether the effect landed.
+    pub probed_at: Option<Timestamp>,
     /// Steps that the next attempt need not repeat.
     pub steps: Vec<Step>,
+}
+
+/// Why a record is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HoldReason {
+    /// The lease lapsed: it is unknown whether the effect landed. A probe may find out.
+    Lapsed,
+    /// All attempts that the claim allows are used up. Only a person can decide.
+    Attempts,
+    /// The run held it, because its outcome is unknown: its own words. A probe may find out.
+    Unknown(Box<str>),
+}
+
+impl HoldReason {
+    /// The reason in words for people.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Lapsed => "lapsed",
+            Self::Attempts => "attempts",
+            Self::Unknown(reason) => reason,
+        }
+    }
+
+    /// The reason that format 1 kept as this text.
+    pub fn from_text(text: &str) -> Self {
+        match text {
+            "lapsed" => Self::Lapsed,
+            "attempts" => Self::Attempts,
+            other => Self::Unknown(other.into()),
+        }
+    }
+}
+
+/// An attempt that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedAttempt {
+    /// Which one: 1, 2, 3 …
+    pub number: u32,
+    /// Who ran.
+    pub owner: Arc<str>,
+    /// When it was granted.
+    pub from: Timestamp,
+    /// When it ended.
+    pub until: Timestamp,
+    /// How it ended.
+    pub end: AttemptEnd,
+    /// Why, in words for people; empty if there is nothing to say.
+    pub reason: Box<str>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttemptEnd {
+    /// With an outcome.
+    Completed,
+    /// Given up.
+    Released,
+    /// Its lease ran out.
+    Lapsed,
+    /// Held, because its outcome is unknown or its attempts are used up.
+    Held,
+}
+
+impl AttemptEnd {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Released => "released",
+            Self::Lapsed => "lapsed",
+            Self::Held => "held",
+        }
+    }
 }
 
 /// The value of a finished step.
@@ -220,6 +326,113 @@ impl Record {
         self.live_until().is_none_or(|until| now < until)
     }
 
+    /// The record as everybody sees it at `now`: a run that lapsed under `hold` is held from the end of its lease on,
+    /// whether or not a claim has written that.
+    #[must_use]
+    pub fn seen_at(self: Arc<Self>, now: Timestamp) -> Arc<Self> {
+        match self.lapsed_hold(now) {
+            Some(held) => Arc::new(self.in_state(State::Held(held))),
+            None => self,
+        }
+    }
+
+    /// The state as everybody sees it at `now`.
+    pub fn kind_at(&self, now: Timestamp) -> StateKind {
+        match &self.state {
+            State::Running(running) if self.lapse == Lapse::Hold && !running.lease_is_good(now) => {
+                StateKind::Held
+            }
+            state => state.kind(),
+        }
+    }
+
+    /// What a run that has lapsed under `hold` is at `now`; `None` if the record is anything else.
+    pub(crate) fn lapsed_hold(&self, now: Timestamp) -> Option<Held> {
+        match &self.state {
+            State::Running(running) if self.lapse == Lapse::Hold && !running.lease_is_good(now) => Some(Held {
+                grant: running.grant.clone(),
+                held_at: running.lease_until(),
+                reason: HoldReason::Lapsed,
+                probed_at: None,
+                steps: running.steps.clone(),
+            }),
+            State::Running(_) | State::Done(_) | State::Released(_) | State::Held(_) => None,
+        }
+    }
+
+    /// The attempts that are over, oldest first, [`HISTORY_MAX`] at most.
+    pub fn history(&self) -> impl Iterator<Item = EndedAttempt> {
+        self.past_attempts.iter().cloned().chain(self.ended_attempt())
+    }
+
+    /// The attempt that the state speaks of, if it is over.
+    pub(crate) fn ended_attempt(&self) -> Option<EndedAttempt> {
+        let (grant, until, end, reason) = match &self.state {
+            State::Running(_) => return None,
+            State::Done(done) => (&done.grant, done.settled_at, AttemptEnd::Completed, ""),
+            State::Released(released) => {
+                (&released.grant, released.settled_at, AttemptEnd::Released, &*released.reason)
+            }
+            State::Held(held) => match &held.reason {
+                HoldReason::Lapsed => (&held.grant, held.held_at, AttemptEnd::Lapsed, ""),
+                HoldReason::Attempts | HoldReason::Unknown(_) => {
+                    (&held.grant, held.held_at, AttemptEnd::Held, held.reason.as_str())
+                }
+            },
+        };
+        Some(self.attempt_ended(grant, until, end, reason))
+    }
+
+    pub(crate) fn attempt_ended(
+        &self,
+        grant: &Grant,
+        until: Timestamp,
+        end: AttemptEnd,
+        reason: &str,
+    ) -> EndedAttempt {
+        let owner = Arc::clone(&grant.owner);
+        EndedAttempt {
+            number: self.attempt,
+            owner,
+            from: grant.granted_at,
+            until,
+            end,
+            reason: reason.into(),
+        }
+    }
+
+    /// The attempts before a next one: the oldest go, so that the history stays within its bound.
+    pub(crate) fn past_attempts_and(&self, last: Option<EndedAttempt>) -> Vec<EndedAttempt> {
+        let mut past: Vec<_> = self.past_attempts.iter().cloned().chain(last).collect();
+        let surplus = past.len().saturating_add(1).saturating_sub(HISTORY_MAX);
+        past.drain(..surplus);
+        past
+    }
+
+    /// What the record takes in memory, beside what it shares with others.
+    pub fn heap_bytes(&self) -> usize {
+        let texts = [
+            self.key.text().len(),
+            self.label.as_ref().map_or(0, |label| label.len()),
+            self.first_event.as_ref().map_or(0, |event| event.len()),
+            self.mismatches.fingerprints.len().saturating_mul(size_of::<Fingerprint>()),
+        ];
+        let past = self.past_attempts.iter().map(|attempt| {
+            size_of::<EndedAttempt>().saturating_add(attempt.owner.len()).saturating_add(attempt.reason.len())
+        });
+        let state = match &self.state {
+            State::Running(running) => running.grant.owner.len(),
+            State::Done(done) => done.grant.owner.len().saturating_add(done.outcome.heap_bytes()),
+            State::Released(released) => released.grant.owner.len().saturating_add(released.reason.len()),
+            State::Held(held) => held.grant.owner.len().saturating_add(held.reason.as_str().len()),
+        };
+        let steps = self.steps().iter().map(|step| {
+            size_of::<Step>().saturating_add(step.name.len()).saturating_add(step.value.len())
+        });
+        let parts = texts.into_iter().chain(past).chain([state]).chain(steps);
+        parts.fold(size_of::<Self>(), usize::saturating_add)
+    }
+
     /// The record in another state, and otherwise as it is.
     #[inline]
     pub(crate) fn in_state(&self, state: State) -> Self {
@@ -227,9 +440,11 @@ impl Record {
         Self {
             key: self.key.clone(),
             fingerprint: self.fingerprint,
+            label: self.label.clone(),
             state,
             attempt: self.attempt,
-            pardoned: self.pardoned,
+            attempts_forgiven: self.attempts_forgiven,
+            past_attempts: self.past_attempts.clone(),
             lapse: self.lapse,
             retention: self.retention,
             first_seen_at: self.first_seen_at,
@@ -261,13 +476,13 @@ impl Record {
 }
 
 impl State {
-    /// The word for this state, wherever it is shown or stored.
-    pub const fn word(&self) -> StateWord {
+    /// Which of the four states it is.
+    pub const fn kind(&self) -> StateKind {
         match self {
-            Self::Running(_) => StateWord::Running,
-            Self::Done(_) => StateWord::Done,
-            Self::Released(_) => StateWord::Released,
-            Self::Held(_) => StateWord::Held,
+            Self::Running(_) => StateKind::Running,
+            Self::Done(_) => StateKind::Done,
+            Self::Released(_) => StateKind::Released,
+            Self::Held(_) => StateKind::Held,
         }
     }
 }
@@ -275,14 +490,14 @@ impl State {
 /// A state without what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "State documents them")]
-pub enum StateWord {
+pub enum StateKind {
     Running,
     Done,
     Released,
     Held,
 }
 
-impl StateWord {
+impl StateKind {
     /// All of them, in the order of a record's life.
     pub const ALL: [Self; 4] = [Self::Running, Self::Done, Self::Released, Self::Held];
 
@@ -293,6 +508,27 @@ impl StateWord {
             Self::Done => "done",
             Self::Released => "released",
             Self::Held => "held",
+        }
+    }
+}
+
+impl State {
+    /// The grant that the state speaks of.
+    pub const fn grant(&self) -> &Grant {
+        match self {
+            Self::Running(Running { grant, .. })
+            | Self::Done(Done { grant, .. })
+            | Self::Released(Released { grant, .. })
+            | Self::Held(Held { grant, .. }) => grant,
+        }
+    }
+
+    fn grant_mut(&mut self) -> &mut Grant {
+        match self {
+            Self::Running(Running { grant, .. })
+            | Self::Done(Done { grant, .. })
+            | Self::Released(Released { grant, .. })
+            | Self::Held(Held { grant, .. }) => grant,
         }
     }
 }
@@ -367,20 +603,14 @@ impl Draft {
             }
         };
         set(&mut record.first_seen_at);
+        let grant = record.state.grant_mut();
+        set(&mut grant.granted_at);
+        if grant.fence == Version::UNSTAMPED {
+            grant.fence = version;
+        }
         match &mut record.state {
-            State::Running(running) => {
-                set(&mut running.granted_at);
-                set(&mut running.leased_at);
-                if running.fence == Version::UNSTAMPED {
-                    running.fence = version;
-                }
-            }
-            State::Done(done) => {
-                set(&mut done.settled_at);
-                if done.fence == Version::UNSTAMPED {
-                    done.fence = version;
-                }
-            }
+            State::Running(running) => set(&mut running.leased_at),
+            State::Done(done) => set(&mut done.settled_at),
             State::Released(released) => set(&mut released.settled_at),
             State::Held(held) => set(&mut held.held_at),
         }

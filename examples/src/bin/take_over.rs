@@ -34,7 +34,7 @@ async fn main() -> anyhow::Result<()> {
 
 async fn run(semel: &Semel, key: &Key) -> anyhow::Result<Permit> {
     let decision = semel.claim(Claim::new(key)).await?;
-    let word = decision.word();
+    let word = decision.as_str();
     let Decision::Run(permit) = decision else { anyhow::bail!("expected to run, was told {word}") };
     Ok(permit)
 }

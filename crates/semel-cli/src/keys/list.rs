@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use semel::RecordId;
 use semel::clock::Timestamp;
-use semel::record::{Record, StateWord};
+use semel::record::{Record, StateKind};
 use semel::store::{Filter, Store};
 use semel_ops::format::scope;
 use semel_ops::lookup::walk::{self, Page, Walk};
@@ -33,7 +33,7 @@ pub(crate) struct ListArgs {
     name: Option<String>,
     /// Only these states: running, done, released, held
     #[arg(long, value_name = "STATE,…", value_delimiter = ',', value_parser = state)]
-    state: Vec<StateWord>,
+    state: Vec<StateKind>,
     /// Only what was first seen longer ago than this
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     older_than: Option<Duration>,
@@ -110,9 +110,9 @@ impl ListArgs {
     }
 }
 
-fn state(word: &str) -> Result<StateWord, String> {
-    let known = || StateWord::ALL.map(StateWord::as_str).join(", ");
-    StateWord::ALL
+fn state(word: &str) -> Result<StateKind, String> {
+    let known = || StateKind::ALL.map(StateKind::as_str).join(", ");
+    StateKind::ALL
         .into_iter()
         .find(|state| state.as_str() == word)
         .ok_or_else(|| format!("`{word}` is no state; there are {}", known()))
@@ -143,7 +143,7 @@ fn row(record: &Record, now: Timestamp) -> Vec<Cell> {
     let colour = style::of_state(record, now);
     vec![
         Cell::new(&words::short(record)),
-        Cell::styled(record.state.word().as_str(), colour.clone()),
+        Cell::styled(record.state.kind().as_str(), colour.clone()),
         Cell::new(&words::scope(record)),
         Cell::new(record.key.operation()),
         Cell::styled(record.key.name(), style::strong()),
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_state_that_is_none_is_told_which_there_are() {
-        assert_eq!(state("held"), Ok(StateWord::Held));
+        assert_eq!(state("held"), Ok(StateKind::Held));
         assert!(state("stuck").expect_err("is none").contains("running, done, released, held"));
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn content(with_bytes: bool) -> Content {
 
 /// State, since when, and what is left, in one line.
 pub(super) fn headline(record: &Record, now: Timestamp) -> String {
-    let word = style::of_state(record, now).apply_to(record.state.word().as_str());
+    let word = style::of_state(record, now).apply_to(record.state.kind().as_str());
     let since = span::shown(now.since(words::since(record)));
     let left = words::left(record, now);
     let rest = match &record.state {
@@ -114,14 +114,14 @@ fn life(record: &Record, now: Timestamp) -> Vec<(&'static str, String)> {
 fn of_state(record: &Record, at: impl Fn(Timestamp) -> String) -> Vec<(&'static str, String)> {
     match &record.state {
         State::Running(running) => vec![
-            ("owner", running.owner.to_string()),
-            ("granted", at(running.granted_at)),
+            ("owner", running.grant.owner.to_string()),
+            ("granted", at(running.grant.granted_at)),
             ("renewed", at(running.leased_at)),
             ("lease", format!("{}, until {}", span::shown(running.lease), at(running.lease_until()))),
-            ("fence", running.fence.get().to_string()),
+            ("fence", running.grant.fence.get().to_string()),
         ],
         State::Done(done) => {
-            let mut lines = vec![("completed", at(done.settled_at)), ("fence", done.fence.get().to_string())];
+            let mut lines = vec![("completed", at(done.settled_at)), ("fence", done.grant.fence.get().to_string())];
             lines.extend(outcome(&done.outcome));
             lines
         }
@@ -144,9 +144,9 @@ fn outcome(outcome: &Outcome) -> Vec<(&'static str, String)> {
 }
 
 fn attempts(record: &Record) -> String {
-    match record.pardoned {
+    match record.attempts_forgiven {
         0 => record.attempt.to_string(),
-        pardoned => format!("{}, of which {pardoned} no longer count against a bound", record.attempt),
+        attempts_forgiven => format!("{}, of which {attempts_forgiven} no longer count against a bound", record.attempt),
     }
 }
 

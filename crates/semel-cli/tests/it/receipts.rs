@@ -16,7 +16,7 @@ crate::on_every_store! {
 
 async fn run(pipeline: &Pipeline, event: &str) -> Permit {
     let decision = pipeline.claim(event).await.expect("is answered");
-    let Decision::Run(permit) = decision else { panic!("was not told to run but {}", decision.word()) };
+    let Decision::Run(permit) = decision else { panic!("was not told to run but {}", decision.as_str()) };
     permit
 }
 

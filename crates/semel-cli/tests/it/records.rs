@@ -61,7 +61,7 @@ pub(crate) async fn hold(semel: &Semel, key: &Key) {
 
 pub(crate) async fn run(semel: &Semel, claim: Claim) -> Permit {
     let decision = semel.claim(claim).await.expect("is answered");
-    let Decision::Run(permit) = decision else { panic!("was not told to run but {}", decision.word()) };
+    let Decision::Run(permit) = decision else { panic!("was not told to run but {}", decision.as_str()) };
     permit
 }
 

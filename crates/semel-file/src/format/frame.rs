@@ -11,7 +11,7 @@
 
 use semel::RecordId;
 use semel::clock::Timestamp;
-use semel::record::StateWord;
+use semel::record::StateKind;
 
 use super::field::{chunk_at, large, put, small, u32_at, u64_at};
 use super::mark::StoreId;
@@ -29,7 +29,7 @@ pub(crate) const FOREVER: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A record in this state.
-    Record(StateWord),
+    Record(StateKind),
     /// Segments before the number in `version` are needed no more.
     Forget,
     /// The store was closed: everything before this was synced.
@@ -152,10 +152,10 @@ pub(crate) fn view(bytes: &[u8], offset: u32) -> Option<Frame<'_>> {
 
 const fn tag(kind: Kind) -> u8 {
     match kind {
-        Kind::Record(StateWord::Running) => 1,
-        Kind::Record(StateWord::Done) => 2,
-        Kind::Record(StateWord::Released) => 3,
-        Kind::Record(StateWord::Held) => 4,
+        Kind::Record(StateKind::Running) => 1,
+        Kind::Record(StateKind::Done) => 2,
+        Kind::Record(StateKind::Released) => 3,
+        Kind::Record(StateKind::Held) => 4,
         Kind::Forget => 16,
         Kind::Closed => 17,
     }
@@ -163,10 +163,10 @@ const fn tag(kind: Kind) -> u8 {
 
 const fn kind_of(tag: u8) -> Option<Kind> {
     match tag {
-        1 => Some(Kind::Record(StateWord::Running)),
-        2 => Some(Kind::Record(StateWord::Done)),
-        3 => Some(Kind::Record(StateWord::Released)),
-        4 => Some(Kind::Record(StateWord::Held)),
+        1 => Some(Kind::Record(StateKind::Running)),
+        2 => Some(Kind::Record(StateKind::Done)),
+        3 => Some(Kind::Record(StateKind::Released)),
+        4 => Some(Kind::Record(StateKind::Held)),
         16 => Some(Kind::Forget),
         17 => Some(Kind::Closed),
         _ => None,
@@ -179,7 +179,7 @@ mod tests {
 
     fn head() -> Head {
         Head {
-            kind: Kind::Record(StateWord::Held),
+            kind: Kind::Record(StateKind::Held),
             version: 5,
             kept_until: FOREVER,
             moment: Timestamp::from_micros(11),
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_tag_of_its_own() {
-        let kinds = StateWord::ALL.map(Kind::Record).into_iter().chain([Kind::Forget, Kind::Closed]);
+        let kinds = StateKind::ALL.map(Kind::Record).into_iter().chain([Kind::Forget, Kind::Closed]);
         for kind in kinds {
             assert_eq!(kind_of(tag(kind)), Some(kind));
         }

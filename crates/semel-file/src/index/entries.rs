@@ -57,13 +57,13 @@ impl Entries {
 #[cfg(test)]
 mod tests {
     use semel::clock::Timestamp;
-    use semel::record::StateWord;
+    use semel::record::StateKind;
 
     use super::*;
     use crate::format::frame::{FOREVER, Head, Kind};
 
     fn entry(version: u64) -> Entry {
-        let (kind, moment) = (Kind::Record(StateWord::Done), Timestamp::from_micros(1));
+        let (kind, moment) = (Kind::Record(StateKind::Done), Timestamp::from_micros(1));
         Entry::new(1, 64, 100, &Head { kind, version, kept_until: FOREVER, moment, id: [0; 16] }).unwrap()
     }
 

@@ -1,7 +1,7 @@
 //! What is known of one record without reading it.
 
 use semel::clock::Timestamp;
-use semel::record::StateWord;
+use semel::record::StateKind;
 
 use crate::format::frame::{FOREVER, Frame, HalfId, Head, Kind};
 use crate::format::hint::Line;
@@ -95,12 +95,12 @@ impl Entry {
         self.size & BYTES_MASK
     }
 
-    pub(crate) fn state(&self) -> StateWord {
+    pub(crate) fn state(&self) -> StateKind {
         match self.size >> STATE_SHIFT {
-            0 => StateWord::Running,
-            1 => StateWord::Done,
-            2 => StateWord::Released,
-            _ => StateWord::Held,
+            0 => StateKind::Running,
+            1 => StateKind::Done,
+            2 => StateKind::Released,
+            _ => StateKind::Held,
         }
     }
 
@@ -122,12 +122,12 @@ impl Entry {
     }
 }
 
-const fn code(state: StateWord) -> u32 {
+const fn code(state: StateKind) -> u32 {
     match state {
-        StateWord::Running => 0,
-        StateWord::Done => 1,
-        StateWord::Released => 2,
-        StateWord::Held => 3,
+        StateKind::Running => 0,
+        StateKind::Done => 1,
+        StateKind::Released => 2,
+        StateKind::Held => 3,
     }
 }
 
@@ -135,7 +135,7 @@ const fn code(state: StateWord) -> u32 {
 mod tests {
     use super::*;
 
-    fn entry(kept_until: u64, state: StateWord) -> Entry {
+    fn entry(kept_until: u64, state: StateKind) -> Entry {
         let moment = Timestamp::from_micros(1);
         let head = Head { kind: Kind::Record(state), version: 1, kept_until, moment, id: [1; 16] };
         Entry::new(3, 64, 200, &head).unwrap()
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn an_entry_takes_forty_bytes_and_forgets_nothing() {
         assert_eq!(size_of::<Entry>(), 40);
-        for state in StateWord::ALL {
+        for state in StateKind::ALL {
             let entry = entry(5_000_000, state);
             assert_eq!((entry.state(), entry.bytes()), (state, 200));
             assert_eq!(Entry::of_line(3, &entry.line()), entry);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn only_the_last_second_of_a_keep_has_to_be_looked_up() {
-        let kept = |until: u64, now: u64| entry(until, StateWord::Done).kept_at(Timestamp::from_micros(now));
+        let kept = |until: u64, now: u64| entry(until, StateKind::Done).kept_at(Timestamp::from_micros(now));
         for until in [4_000_001, 4_500_000, 5_000_000] {
             assert_eq!(kept(until, 3_999_999), Kept::Yes);
             assert_eq!(kept(until, 4_000_000), Kept::Look);

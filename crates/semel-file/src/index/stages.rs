@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use semel::record::StateWord;
+use semel::record::StateKind;
 
 use super::entry::{Due, Entry};
 use crate::format::frame::HalfId;
@@ -18,17 +18,17 @@ pub(crate) struct Stages {
 impl Stages {
     pub(crate) fn add(&mut self, entry: &Entry) {
         match entry.state() {
-            StateWord::Running => drop(self.running.insert((entry.due, entry.id))),
-            StateWord::Held => drop(self.held.insert(entry.id)),
-            StateWord::Done | StateWord::Released => {}
+            StateKind::Running => drop(self.running.insert((entry.due, entry.id))),
+            StateKind::Held => drop(self.held.insert(entry.id)),
+            StateKind::Done | StateKind::Released => {}
         }
     }
 
     pub(crate) fn remove(&mut self, entry: &Entry) {
         match entry.state() {
-            StateWord::Running => drop(self.running.remove(&(entry.due, entry.id))),
-            StateWord::Held => drop(self.held.remove(&entry.id)),
-            StateWord::Done | StateWord::Released => {}
+            StateKind::Running => drop(self.running.remove(&(entry.due, entry.id))),
+            StateKind::Held => drop(self.held.remove(&entry.id)),
+            StateKind::Done | StateKind::Released => {}
         }
     }
 
@@ -38,10 +38,10 @@ impl Stages {
     }
 
     /// The ids of the records in these states from half an id on, in their order, at most so many.
-    pub(crate) fn from(&self, states: &[StateWord], first: Option<&HalfId>, limit: usize) -> Vec<HalfId> {
-        let wants = |state: StateWord| states.contains(&state);
-        let running = self.running.iter().map(|(_, id)| *id).filter(|_| wants(StateWord::Running));
-        let held = self.held.iter().copied().filter(|_| wants(StateWord::Held));
+    pub(crate) fn from(&self, states: &[StateKind], first: Option<&HalfId>, limit: usize) -> Vec<HalfId> {
+        let wants = |state: StateKind| states.contains(&state);
+        let running = self.running.iter().map(|(_, id)| *id).filter(|_| wants(StateKind::Running));
+        let held = self.held.iter().copied().filter(|_| wants(StateKind::Held));
         let mut ids: Vec<_> =
             running.chain(held).filter(|id| first.is_none_or(|first| id >= first)).collect();
         ids.sort_unstable();

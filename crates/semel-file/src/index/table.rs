@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use semel::record::StateWord;
+use semel::record::StateKind;
 
 use super::entry::{Due, Entry};
 use super::shard::{Hint, Shard, hint, shard_of};
@@ -62,7 +62,7 @@ impl Index {
     /// Removes a settled entry past its due for each of these hints of one shard; hands back the hints that had none.
     pub(crate) fn remove_past(&self, hints: Vec<Hint>, past: Due, mut gone: impl FnMut(&Entry)) -> Vec<Hint> {
         let Some(mut shard) = hints.first().and_then(|hint| self.shard_with(*hint)) else { return hints };
-        let is_past = |entry: &Entry| entry.due <= past && entry.state() != StateWord::Running;
+        let is_past = |entry: &Entry| entry.due <= past && entry.state() != StateKind::Running;
         let stays = |hint: &Hint| match shard.remove_with_hint(*hint, is_past, self.secret) {
             Some(removed) => {
                 self.leave_stages(&removed);
@@ -97,7 +97,7 @@ impl Index {
     /// The ids of running or held records from half an id on, in their order.
     pub(crate) fn staged_from(
         &self,
-        states: &[StateWord],
+        states: &[StateKind],
         first: Option<&HalfId>,
         limit: usize,
     ) -> Vec<HalfId> {
@@ -131,7 +131,7 @@ impl Index {
 
 /// Whether the stages know it.
 fn is_stage(entry: &Entry) -> bool {
-    matches!(entry.state(), StateWord::Running | StateWord::Held)
+    matches!(entry.state(), StateKind::Running | StateKind::Held)
 }
 
 /// What hints a record by.

@@ -1,6 +1,6 @@
 //! A run on disk: written, synced, and only then allowed to count.
 
-use semel::record::StateWord;
+use semel::record::StateKind;
 
 use super::ask::{answer, refuse};
 use super::turn::Writer;
@@ -90,7 +90,7 @@ impl Writer {
 
 /// Sees to it that an entry is looked at when its keep is over. What runs is in the stages, and needs no note.
 pub(crate) fn note_due(notes: &mut DueNotes, replaced: Option<&Entry>, entry: &Entry) {
-    let is_noted = |entry: &Entry| entry.state() != StateWord::Running;
+    let is_noted = |entry: &Entry| entry.state() != StateKind::Running;
     let is_known = replaced.is_some_and(|replaced| is_noted(replaced) && replaced.due <= entry.due);
     if is_noted(entry) && !is_known {
         notes.add(entry.due, hint_of(entry));

@@ -1,7 +1,7 @@
 //! Forgetting what is past its keep. Nothing is written for it: whoever opens the store later judges by the same keeps.
 
 use semel::clock::Timestamp;
-use semel::record::StateWord;
+use semel::record::StateKind;
 use semel::store::Swept;
 use semel::{Error, Result};
 
@@ -66,7 +66,7 @@ impl Writer {
         let left = self.reader.index.remove_past(hints, past, |entry| accounts.remove(entry));
         for hint in &left {
             for entry in self.reader.index.with_hint(*hint) {
-                if entry.state() != StateWord::Running {
+                if entry.state() != StateKind::Running {
                     self.start.notes.add(entry.due, *hint);
                 }
             }
@@ -83,7 +83,7 @@ impl Writer {
         for hint in self.start.notes.take_second(second) {
             let mut stays = false;
             for entry in self.reader.index.with_hint(hint) {
-                if entry.state() == StateWord::Running || entry.due < second {
+                if entry.state() == StateKind::Running || entry.due < second {
                     continue;
                 }
                 let may_go = entry.due == second && removed < limit && failed.is_none();

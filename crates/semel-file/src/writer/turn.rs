@@ -191,7 +191,7 @@ impl Writer {
         body.clear();
         let encoded = codec::encode_into(&mut body, &record).and_then(|()| fits(&body));
         let head = Head {
-            kind: Kind::Record(record.state.word()),
+            kind: Kind::Record(record.state.kind()),
             version: version.get(),
             kept_until,
             moment: now,

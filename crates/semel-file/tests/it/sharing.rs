@@ -37,9 +37,9 @@ async fn swapped(reply: Reply<Vec<SwapReply>>) {
 #[tokio::test]
 async fn everybody_who_waits_meanwhile_shares_the_next_sync() {
     let (store, disk) = gated();
-    let first = store.swap(vec![done(10)]);
+    let first = store.swap([done(10)].into());
     disk.wait_for(1);
-    let crowd: Vec<_> = (0..100).map(|_| store.swap(vec![done(10)])).collect();
+    let crowd: Vec<_> = (0..100).map(|_| store.swap([done(10)].into())).collect();
     disk.let_one_pass();
     swapped(first).await;
     disk.let_one_pass();
@@ -54,10 +54,10 @@ async fn what_is_written_and_not_synced_is_seen_by_nobody() {
     let (store, disk) = gated();
     let swap = done(10);
     let id = swap.id();
-    let mut writing = store.swap(vec![swap.clone()]);
+    let mut writing = store.swap([swap.clone()].into());
     disk.wait_for(1);
     assert_eq!(store.load(vec![id]).await.unwrap().value, [None]);
-    let mut second = store.swap(vec![swap]);
+    let mut second = store.swap([swap].into());
     assert!(is_pending(&mut writing) && is_pending(&mut second));
     disk.open_for_good();
     swapped(writing).await;
@@ -69,10 +69,10 @@ async fn what_is_written_and_not_synced_is_seen_by_nobody() {
 #[tokio::test]
 async fn small_outcomes_do_not_wait_for_large_ones_that_came_before_them() {
     let (store, disk) = gated();
-    let first = store.swap(vec![done(10)]);
+    let first = store.swap([done(10)].into());
     disk.wait_for(1);
-    let mut large: Vec<_> = (0..3).map(|_| store.swap(vec![done(1 << 20)])).collect();
-    let small = store.swap(vec![done(10)]);
+    let mut large: Vec<_> = (0..3).map(|_| store.swap([done(1 << 20)].into())).collect();
+    let small = store.swap([done(10)].into());
     disk.let_one_pass();
     swapped(first).await;
     disk.let_one_pass();

@@ -39,7 +39,7 @@ pub fn left(record: &Record, now: Timestamp) -> String {
 /// Who runs it, or why it is as it is.
 pub fn who_or_why(record: &Record) -> &str {
     match &record.state {
-        State::Running(running) => &running.owner,
+        State::Running(running) => &running.grant.owner,
         State::Done(done) => done.outcome.kind().as_str(),
         State::Released(released) => &released.reason,
         State::Held(held) => &held.reason,
@@ -49,7 +49,7 @@ pub fn who_or_why(record: &Record) -> &str {
 /// Since when the record is in its state.
 pub fn since(record: &Record) -> Timestamp {
     match &record.state {
-        State::Running(running) => running.granted_at,
+        State::Running(running) => running.grant.granted_at,
         State::Done(done) => done.settled_at,
         State::Released(released) => released.settled_at,
         State::Held(held) => held.held_at,

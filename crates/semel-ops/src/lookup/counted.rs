@@ -6,7 +6,7 @@ use std::time::Duration;
 use semel::RecordId;
 use semel::clock::Timestamp;
 use semel::machine::offset;
-use semel::record::{Record, State, StateWord};
+use semel::record::{Record, State, StateKind};
 use semel_stream::{EventRecord, EventState, Statistics, StreamOffset};
 
 use crate::format::record::since;
@@ -159,7 +159,7 @@ impl Pipelines {
                     pipeline.add_event(record);
                 }
             }
-            OFFSET if record.state.word() == StateWord::Done => {
+            OFFSET if record.state.kind() == StateKind::Done => {
                 let Some(offset) = offset::read(record) else { return };
                 if let Some(pipeline) = self.of(record) {
                     pipeline.add_offset(StreamOffset {

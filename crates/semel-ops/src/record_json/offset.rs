@@ -2,7 +2,7 @@
 
 use semel::clock::Timestamp;
 use semel::machine::offset::{self, Offset};
-use semel::record::{Record, StateWord};
+use semel::record::{Record, StateKind};
 use semel::store::Filter;
 use serde::{Serialize, Serializer};
 
@@ -27,7 +27,7 @@ impl OffsetsWanted {
         Filter {
             scope: self.scope.iter().cloned().chain(pipeline).collect(),
             operation: Some(OFFSET.into()),
-            states: vec![StateWord::Done],
+            states: vec![StateKind::Done],
             ..Filter::default()
         }
     }

@@ -27,7 +27,7 @@ pub struct RecordView<'a> {
     /// How often a run was granted.
     pub attempt: u32,
     /// How many of them no longer count against a bound.
-    pub pardoned: u32,
+    pub attempts_forgiven: u32,
     /// What a lapsed lease means: `rerun` or `hold`.
     #[cfg_attr(feature = "openapi", schema(example = "rerun"))]
     pub lapse: &'static str,
@@ -115,9 +115,9 @@ impl<'a> RecordView<'a> {
             scope: record.key.scope().collect(),
             operation: record.key.operation(),
             name: record.key.name(),
-            state: record.state.word().as_str(),
+            state: record.state.kind().as_str(),
             attempt: record.attempt,
-            pardoned: record.pardoned,
+            attempts_forgiven: record.attempts_forgiven,
             lapse: lapse(record.lapse),
             retention_ms: millis(record.retention),
             first_seen_at: Moment(record.first_seen_at),
@@ -141,15 +141,15 @@ impl<'a> StateView<'a> {
     fn of(state: &'a State, now: Timestamp, content: Content) -> Self {
         match state {
             State::Running(running) => Self::Running {
-                owner: &running.owner,
+                owner: &running.grant.owner,
                 lease_ms: millis(running.lease),
                 leased_at: Moment(running.leased_at),
                 lease_until: Moment(running.lease_until()),
                 lapsed: !running.lease_is_good(now),
-                fence: running.fence.get(),
+                fence: running.grant.fence.get(),
             },
             State::Done(done) => {
-                Self::Done { fence: done.fence.get(), outcome: OutcomeView::of(&done.outcome, content) }
+                Self::Done { fence: done.grant.fence.get(), outcome: OutcomeView::of(&done.outcome, content) }
             }
             State::Released(released) => Self::ReleasedOrHeld { reason: &released.reason },
             State::Held(held) => Self::ReleasedOrHeld { reason: &held.reason },

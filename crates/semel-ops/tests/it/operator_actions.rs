@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use semel::record::{Record, StateWord};
+use semel::record::{Record, StateKind};
 use semel::store::MemoryStore;
 use semel::{Claim, Decision, ErrorKind, HoldAnswer, Key, Outcome, Permit, Resolution, Semel};
 use semel_ops::operator_actions::{Settled, release_in, resolve_in};
@@ -36,8 +36,8 @@ async fn held(semel: &Semel, name: &str) -> Record {
     semel.get(&record.key).await.unwrap().unwrap()
 }
 
-async fn state(semel: &Semel, record: &Record) -> StateWord {
-    semel.get(&record.key).await.unwrap().unwrap().state.word()
+async fn state(semel: &Semel, record: &Record) -> StateKind {
+    semel.get(&record.key).await.unwrap().unwrap().state.kind()
 }
 
 #[tokio::test]
@@ -47,10 +47,10 @@ async fn an_action_whose_reply_was_lost_is_found_to_have_been_done() {
     let (_, record) = running(&semel, "a").await;
     let version = Some(record.version.get());
     let settled = release_in(&lossy(&store, LOST_REPLY, 1), &record, "why", version).await.unwrap();
-    assert_eq!((settled, state(&semel, &record).await), (Settled::Released, StateWord::Released));
+    assert_eq!((settled, state(&semel, &record).await), (Settled::Released, StateKind::Released));
     for (name, resolution, word) in [
-        ("b", Resolution::Release { reason: "it did not land".into() }, StateWord::Released),
-        ("c", Resolution::Done(Outcome::success(*b"landed")), StateWord::Done),
+        ("b", Resolution::Release { reason: "it did not land".into() }, StateKind::Released),
+        ("c", Resolution::Done(Outcome::success(*b"landed")), StateKind::Done),
     ] {
         let record = held(&semel, name).await;
         let version = Some(record.version.get());
@@ -65,11 +65,11 @@ async fn an_action_that_never_reached_the_store_is_made_again() {
     let semel = Semel::builder_shared(store.clone()).build().unwrap();
     let (_, record) = running(&semel, "a").await;
     let settled = release_in(&lossy(&store, LOST_ASK, 2), &record, "why", None).await.unwrap();
-    assert_eq!((settled, state(&semel, &record).await), (Settled::Released, StateWord::Released));
+    assert_eq!((settled, state(&semel, &record).await), (Settled::Released, StateKind::Released));
     let (_, record) = running(&semel, "b").await;
     let error = release_in(&lossy(&store, LOST_ASK, usize::MAX), &record, "why", None).await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Unknown, "nobody knows, and nobody says that it failed");
-    assert_eq!(state(&semel, &record).await, StateWord::Running);
+    assert_eq!(state(&semel, &record).await, StateKind::Running);
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ async fn a_batch_that_holds_one_record_two_hundred_times_is_answered_in_one_go()
     let claims: Vec<_> = (0..200)
         .map(|_| {
             let (semel, key) = (semel.clone(), key.clone());
-            tokio::spawn(async move { semel.claim(Claim::new(&key)).await.map(|decision| decision.word()) })
+            tokio::spawn(async move { semel.claim(Claim::new(&key)).await.map(|decision| decision.as_str()) })
         })
         .collect();
     let mut words = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use semel::record::StateWord;
+use semel::record::StateKind;
 use semel::{Claim, Decision, ErrorKind, Fingerprint, Key, Outcome, RecordedOnce, Semel};
 use semel_postgres::{CompleteIn, RecordOnceIn};
 use tokio_postgres::Client;
@@ -22,8 +22,8 @@ async fn charges(client: &Client, key: &Key) -> i64 {
     client.query_one(count, &[&key.name()]).await.unwrap().get(0)
 }
 
-async fn state(semel: &Semel, key: &Key) -> Option<StateWord> {
-    semel.get(key).await.unwrap().map(|record| record.state.word())
+async fn state(semel: &Semel, key: &Key) -> Option<StateKind> {
+    semel.get(key).await.unwrap().map(|record| record.state.kind())
 }
 
 const CHARGE: &str = "INSERT INTO charges VALUES ($1)";
@@ -38,11 +38,11 @@ async fn the_effect_and_the_record_commit_together() {
     permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
     assert_eq!(
         state(&semel, &key).await,
-        Some(StateWord::Running),
+        Some(StateKind::Running),
         "nothing is to be seen before the commit"
     );
     transaction.commit().await.unwrap();
-    assert_eq!((charges(&client, &key).await, state(&semel, &key).await), (1, Some(StateWord::Done)));
+    assert_eq!((charges(&client, &key).await, state(&semel, &key).await), (1, Some(StateKind::Done)));
     let Decision::Replay(replay) = semel.claim(Claim::new(&key)).await.unwrap() else {
         panic!("a retry replays");
     };
@@ -58,9 +58,9 @@ async fn a_rollback_takes_both_back_and_the_run_goes_on() {
     transaction.execute(CHARGE, &[&key.name()]).await.unwrap();
     permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
     transaction.rollback().await.unwrap();
-    assert_eq!((charges(&client, &key).await, state(&semel, &key).await), (0, Some(StateWord::Running)));
+    assert_eq!((charges(&client, &key).await, state(&semel, &key).await), (0, Some(StateKind::Running)));
     permit.complete(Outcome::success(*b"ch_2")).await.unwrap();
-    assert_eq!(state(&semel, &key).await, Some(StateWord::Done));
+    assert_eq!(state(&semel, &key).await, Some(StateKind::Done));
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn without_the_transaction_a_rollback_leaves_a_record_of_what_never_happen
     transaction.execute(CHARGE, &[&key.name()]).await.unwrap();
     permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
     transaction.rollback().await.unwrap();
-    assert_eq!((charges(&client, &key).await, state(&semel, &key).await), (0, Some(StateWord::Done)));
+    assert_eq!((charges(&client, &key).await, state(&semel, &key).await), (0, Some(StateKind::Done)));
 }
 
 /// A permit that another run took over.
@@ -114,7 +114,7 @@ async fn a_renewal_in_between_does_no_harm() {
     let transaction = client.transaction().await.unwrap();
     permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
     transaction.commit().await.unwrap();
-    assert_eq!(state(&semel, &key).await, Some(StateWord::Done));
+    assert_eq!(state(&semel, &key).await, Some(StateKind::Done));
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ mod of_sqlx {
         let (semel, client, url) = bank().await;
         let mut connection = PgConnection::connect(&url).await.unwrap();
         for (commits, expected) in
-            [(false, (0, Some(StateWord::Running))), (true, (1, Some(StateWord::Done)))]
+            [(false, (0, Some(StateKind::Running))), (true, (1, Some(StateKind::Done)))]
         {
             let key = key("charge");
             let permit = granted(&semel, Claim::new(&key)).await;
@@ -199,6 +199,6 @@ mod of_sqlx {
             .unwrap();
         assert!(matches!(told, RecordedOnce::Recorded(_)), "{told:?}");
         transaction.commit().await.unwrap();
-        assert_eq!(state(&semel, &key).await, Some(StateWord::Done));
+        assert_eq!(state(&semel, &key).await, Some(StateKind::Done));
     }
 }

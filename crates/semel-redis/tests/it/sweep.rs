@@ -113,11 +113,11 @@ async fn sweepers_never_take_what_writers_keep_alive() {
                 Some(found) => again(&found, BRIEF),
                 None => first(key, BRIEF),
             };
-            let _ = store.swap(vec![swap]).await.unwrap();
+            let _ = store.swap([swap].into()).await.unwrap();
         }
         let lasting = match load(&store, &keys[0]).await.unwrap() {
-            Some(found) => store.swap(vec![again(&found, LONG)]).await.unwrap(),
-            None => store.swap(vec![first(&keys[0], LONG)]).await.unwrap(),
+            Some(found) => store.swap([again(&found, LONG)].into()).await.unwrap(),
+            None => store.swap([first(&keys[0], LONG)].into()).await.unwrap(),
         };
         if let SwapReply::Swapped(record) = &lasting.value[0] {
             pass(&store, Duration::from_millis(3)).await;

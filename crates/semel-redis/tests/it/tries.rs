@@ -32,7 +32,7 @@ pub(crate) fn again(record: &Record, keep: Keep) -> Swap {
 
 /// One swap, whatever becomes of it.
 pub(crate) async fn swap(store: &RedisStore, swap: Swap) -> Result<SwapReply> {
-    Ok(store.swap(vec![swap]).await?.value.remove(0))
+    Ok(store.swap([swap].into()).await?.value.remove(0))
 }
 
 /// One swap that must win.

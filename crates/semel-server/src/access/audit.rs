@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use semel::clock::{Clock as _, SystemClock};
-use semel::record::StateWord;
+use semel::record::StateKind;
 use semel::{Error, ErrorKind, Key, Result};
 use serde::Serialize;
 use tokio::sync::Semaphore;
@@ -68,7 +68,7 @@ pub struct Entry<'a> {
     /// To what.
     pub key: &'a Key,
     /// The state that the operator saw.
-    pub seen: StateWord,
+    pub seen: StateKind,
     /// Why, in the operator's words.
     pub reason: &'a str,
     /// How far it got.
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     fn entry<'a>(key: &'a Key, reason: &'a str) -> Entry<'a> {
-        let (seen, result) = (StateWord::Held, Noted::Asked);
+        let (seen, result) = (StateKind::Held, Noted::Asked);
         Entry { caller: "ann", action: Action::Release, key, seen, reason, result }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::{Path, State};
 use semel::clock::Timestamp;
-use semel::record::{Record, State as RecordState, StateWord};
+use semel::record::{Record, State as RecordState, StateKind};
 use semel::store::{Filter, Store};
 use semel::{Key, RecordId};
 use serde::{Deserialize, Serialize};
@@ -268,7 +268,7 @@ pub(super) fn written(view: &impl Serialize) -> Result<Box<RawValue>, Problem> {
         .map_err(|error| Problem::new(Code::Corrupt, format!("the answer cannot be written: {error}")))
 }
 
-fn state(word: &str) -> Result<StateWord, Problem> {
-    let found = StateWord::ALL.into_iter().find(|state| state.as_str() == word);
+fn state(word: &str) -> Result<StateKind, Problem> {
+    let found = StateKind::ALL.into_iter().find(|state| state.as_str() == word);
     found.ok_or_else(|| Problem::invalid("state: write running, done, released or held"))
 }

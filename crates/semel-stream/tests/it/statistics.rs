@@ -13,7 +13,7 @@ async fn fill(pipeline: &Pipeline) {
     pipeline.record([("dead", dead_letter(3, "too large"))]).await.unwrap();
     let run = async |event: &str| {
         let decision = pipeline.claim(event).await.unwrap();
-        let Decision::Run(permit) = decision else { panic!("was not told to run but {}", decision.word()) };
+        let Decision::Run(permit) = decision else { panic!("was not told to run but {}", decision.as_str()) };
         permit
     };
     run("running").await;

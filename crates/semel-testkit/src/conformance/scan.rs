@@ -1,6 +1,6 @@
 //! Promises of a scan: pages in the order of ids, complete, and without what was not asked for.
 
-use semel::record::{Keep, Record, StateWord};
+use semel::record::{Keep, Record, StateKind};
 use semel::store::{Filter, Scan, Store};
 use semel::{Key, Lapse, Outcome, RecordId};
 
@@ -111,11 +111,11 @@ pub async fn an_operation_or_a_name_shows_its_own_only(store: &dyn Store) -> Res
 pub async fn states_show_their_own_only(store: &dyn Store) -> Result<(), Broken> {
     let tenant = sample::unique("states");
     let records = one_of_each_state(store, &tenant).await?;
-    let wanted = StateWord::ALL.iter().map(|word| vec![*word]);
-    for states in wanted.chain([vec![StateWord::Done, StateWord::Held], StateWord::ALL.to_vec()]) {
+    let wanted = StateKind::ALL.iter().map(|word| vec![*word]);
+    for states in wanted.chain([vec![StateKind::Done, StateKind::Held], StateKind::ALL.to_vec()]) {
         let keys: Vec<_> = records
             .iter()
-            .filter(|record| states.contains(&record.state.word()))
+            .filter(|record| states.contains(&record.state.kind()))
             .map(|record| record.key.clone())
             .collect();
         let filter = Filter { scope: vec![tenant.clone().into()], states, ..Filter::default() };
@@ -162,7 +162,7 @@ async fn put_all(store: &dyn Store, keys: &[Key]) -> Result<(), Broken> {
 
 async fn one_of_each_state(store: &dyn Store, tenant: &str) -> Result<Vec<Record>, Broken> {
     let mut records = Vec::new();
-    for word in StateWord::ALL {
+    for word in StateKind::ALL {
         let mut ask = sample::ask(&Key::scoped([tenant], "state", word.as_str())?);
         ask.lapse = Lapse::Hold;
         records.push(put_in(Trial::of(store), &ask, word).await?);
@@ -173,18 +173,18 @@ async fn one_of_each_state(store: &dyn Store, tenant: &str) -> Result<Vec<Record
 async fn put_in(
     trial: Trial<'_>,
     ask: &semel::machine::claim::Ask,
-    word: StateWord,
+    word: StateKind,
 ) -> Result<Record, Broken> {
     use semel::machine::{claim::claim, settle};
     let running = trial.write(at(None, sample::running(ask)?)).await?;
     let now = running.changed_at;
     let write = match word {
-        StateWord::Running => return Ok(running),
-        StateWord::Done => {
+        StateKind::Running => return Ok(running),
+        StateKind::Done => {
             settle::complete(Some(&running), ask.permit_id, &Outcome::success(*b"1"), now).write
         }
-        StateWord::Released => settle::release(Some(&running), ask.permit_id, "later", now).write,
-        StateWord::Held => claim(Some(&running), &sample::ask(&ask.key), now.plus(ask.lease)).write,
+        StateKind::Released => settle::release(Some(&running), ask.permit_id, "later", now).write,
+        StateKind::Held => claim(Some(&running), &sample::ask(&ask.key), now.plus(ask.lease)).write,
     };
     let mut swap = at(Some(running.version), sample::written(write)?);
     swap.keep = Keep::Forever;

@@ -89,8 +89,8 @@ pub(super) async fn stamped(trial: Trial<'_>, swap: Swap) -> Result<Record, Brok
 /// The fence that the record runs or was done under.
 pub(super) fn fence(record: &Record) -> Option<Version> {
     match &record.state {
-        State::Running(running) => Some(running.fence),
-        State::Done(done) => Some(done.fence),
+        State::Running(running) => Some(running.grant.fence),
+        State::Done(done) => Some(done.grant.fence),
         State::Released(_) | State::Held(_) => None,
     }
 }
@@ -101,7 +101,7 @@ pub async fn now_never_runs_backwards(store: &dyn Store) -> Result<(), Broken> {
     let mut record = trial.put_new("clock", LONG).await?;
     let mut last = trial.now().await?;
     for _ in 0..50 {
-        let swapped = store.swap(vec![rewrite(&record, LONG)?]).await?;
+        let swapped = store.swap([rewrite(&record, LONG)?].into()).await?;
         let loaded = store.load(vec![record.key.id()]).await?;
         let swept = store.sweep(1).await?;
         let scanned = store.scan(Scan { limit: 1, ..Scan::default() }).await?;
@@ -131,7 +131,7 @@ pub async fn now_is_never_before_what_it_speaks_of(store: &dyn Store) -> Result<
     let swap = first(&sample::key("moment")?, LONG)?;
     let id = swap.id();
     for _ in 0..20 {
-        let swapped = store.swap(vec![swap.clone()]).await?;
+        let swapped = store.swap([swap.clone()].into()).await?;
         let loaded = store.load(vec![id]).await?;
         let record = loaded.value.into_iter().next().flatten();
         let record = record.ok_or_else(|| Broken::new("what was swapped in is loaded", "nothing"))?;

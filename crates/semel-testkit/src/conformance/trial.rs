@@ -35,7 +35,7 @@ impl<'a> Trial<'a> {
 
     /// One swap, whatever becomes of it.
     pub(super) async fn swap(self, swap: Swap) -> Result<SwapReply, Broken> {
-        let mut replies = self.store.swap(vec![swap]).await?.value;
+        let mut replies = self.store.swap([swap].into()).await?.value;
         match (replies.pop(), replies.len()) {
             (Some(reply), 0) => Ok(reply),
             (reply, more) => Err(Broken::new("one answer to one swap", format!("{reply:?} and {more} more"))),
@@ -205,7 +205,7 @@ pub(super) fn difference(seen: &Record, expected: &Record) -> String {
             })*
         };
     }
-    compare!(key fingerprint state attempt pardoned lapse retention);
+    compare!(key fingerprint state attempt attempts_forgiven lapse retention);
     compare!(first_seen_at changed_at first_event mismatches duplicates version);
     fields.join(", ")
 }

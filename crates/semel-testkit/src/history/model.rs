@@ -214,7 +214,7 @@ impl Model {
             None => "there was no record".into(),
             Some(record) => format!(
                 "the record was {}, attempt {}, at version {:?}, last stamped at {}",
-                record.state.word().as_str(),
+                record.state.kind().as_str(),
                 record.attempt,
                 self.version.map(Version::get),
                 self.latest
@@ -241,7 +241,7 @@ pub(super) fn rule(asked: &Asked, found: Option<&Record>, now: Timestamp) -> (To
         }
         Asked::Get => {
             let live = found.filter(|record| record.is_live(now));
-            (Told::Got(live.map(|record| record.state.word())), None)
+            (Told::Got(live.map(|record| record.state.kind())), None)
         }
     }
 }
@@ -249,8 +249,8 @@ pub(super) fn rule(asked: &Asked, found: Option<&Record>, now: Timestamp) -> (To
 /// Whether the store fills in the fence: that is what a grant is.
 fn leaves_fence_open(write: &Write) -> bool {
     match &write.next.unstamped().state {
-        State::Running(running) => running.fence == Version::default(),
-        State::Done(done) => done.fence == Version::default(),
+        State::Running(running) => running.grant.fence == Version::default(),
+        State::Done(done) => done.grant.fence == Version::default(),
         State::Released(_) | State::Held(_) => false,
     }
 }

@@ -10,7 +10,7 @@ use semel::clock::Timestamp;
 use semel::machine::Ruling;
 use semel::machine::claim::{Ask, Claimed, Recorded};
 use semel::machine::settle::{Completed, ReleaseAnswer, Renewed, Resolution, Resolved};
-use semel::record::{PermitId, Record, State, StateWord, Version};
+use semel::record::{PermitId, Record, State, StateKind, Version};
 use semel::store::Store;
 use semel::{Error, ErrorKind, Outcome, RecordId, Result};
 
@@ -108,8 +108,8 @@ fn seen(carried: &Carried<Told>) -> Seen {
 
 fn fence(record: &Record) -> Option<semel::record::Version> {
     match &record.state {
-        State::Running(running) => Some(running.fence),
-        State::Done(done) => Some(done.fence),
+        State::Running(running) => Some(running.grant.fence),
+        State::Done(done) => Some(done.grant.fence),
         State::Released(_) | State::Held(_) => None,
     }
 }
@@ -164,7 +164,7 @@ pub enum Told {
     Renewed(Renewed),
     Resolved(Resolved),
     /// The state of the record; `None` if there was no live one.
-    Got(Option<StateWord>),
+    Got(Option<StateKind>),
 }
 
 /// What a caller saw beside its answer. What is known is checked; what is not, is not.

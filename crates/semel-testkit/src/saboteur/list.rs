@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel::clock::Timestamp;
-use semel::record::{Keep, Record, State, StateWord};
+use semel::record::{Keep, Record, State, StateKind};
 use semel::{Key, Outcome};
 
 use super::fault::{Fault, LoadFault, Numbering, SwapFault};
@@ -122,7 +122,7 @@ fn records() -> Vec<Row> {
         ("loses mismatches", FIELDS, Shown(|record| record.mismatches.fingerprints.truncate(1))),
         ("loses duplicates", FIELDS, Shown(|record| record.duplicates.last_seen_at = None)),
         ("loses the first event", FIELDS, Shown(|record| record.first_event = None)),
-        ("loses the pardon", FIELDS, Shown(|record| record.pardoned = 0)),
+        ("loses the pardon", FIELDS, Shown(|record| record.attempts_forgiven = 0)),
         ("loses the fingerprint", FIELDS, Shown(|record| record.fingerprint = None)),
         (
             "rounds to milliseconds",
@@ -240,7 +240,7 @@ fn scans() -> Vec<Row> {
             "hides what is done",
             "an_empty_filter_hides_nothing",
             Page(|page| {
-                page.records.retain(|record| record.state.word() != StateWord::Done);
+                page.records.retain(|record| record.state.kind() != StateKind::Done);
             }),
         ),
         ("shows every tenant", "a_scope_shows_its_tenant_only", Scan(|scan| scan.filter.scope.clear())),

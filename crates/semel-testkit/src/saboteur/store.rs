@@ -56,7 +56,7 @@ impl Tampered {
 
     /// One swap that goes right.
     pub(super) async fn swap_one(&self, swap: Swap) -> Result<SwapReply> {
-        let replies = self.inner.swap(vec![swap]).await?.value;
+        let replies = self.inner.swap([swap].into()).await?.value;
         Ok(replies.into_iter().next().unwrap_or(SwapReply::Full))
     }
 
@@ -148,9 +148,9 @@ impl Tampered {
         if let Fault::Versions(numbering) = self.fault {
             let shown = self.renumbered(record.key.id(), numbering, record.version);
             if let State::Running(running) = &mut record.state
-                && running.fence == record.version
+                && running.grant.fence == record.version
             {
-                running.fence = shown;
+                running.grant.fence = shown;
             }
             record.version = shown;
         }

@@ -62,18 +62,18 @@ fn check_then_set(store: Arc<dyn Store>, swap: Swap) -> Reply<Vec<SwapReply>> {
     Box::pin(async move {
         let found = present(&store, swap.id()).await?;
         if found.as_ref().map(|record| record.version) != swap.expected {
-            return store.swap(vec![swap]).await;
+            return store.swap([swap].into()).await;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
         let expected = present(&store, swap.id()).await?.map(|record| record.version);
-        store.swap(vec![Swap { expected, ..swap }]).await
+        store.swap([Swap { expected, ..swap }].into()).await
     })
 }
 
 fn stale_ignored(store: Arc<dyn Store>, swap: Swap) -> Reply<Vec<SwapReply>> {
     Box::pin(async move {
         let wanted = swap.next.clone();
-        let mut answer = store.swap(vec![swap]).await?;
+        let mut answer = store.swap([swap].into()).await?;
         for reply in &mut answer.value {
             if let SwapReply::Stale(Some(current)) = reply {
                 *reply = SwapReply::Swapped(wanted.clone().stamp(current.version, answer.now));

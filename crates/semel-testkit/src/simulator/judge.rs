@@ -35,7 +35,7 @@ impl Testimony {
 
     pub(super) fn replayed(&self, id: RecordId, outcome: &Outcome, record: &Record) {
         let by = match &record.state {
-            State::Done(done) => Some(done.permit_id),
+            State::Done(done) => Some(done.grant.permit_id),
             State::Running(_) | State::Released(_) | State::Held(_) => None,
         };
         self.add(|told| told.replays.push((id, outcome.clone(), by)));
@@ -133,7 +133,7 @@ fn grants(written: &[Record], told: &Told, found: &mut Vec<String>) {
     let granted: BTreeSet<(RecordId, u128, u64)> = written
         .iter()
         .filter_map(|record| match &record.state {
-            State::Running(running) => Some((record.key.id(), running.permit_id.get(), running.fence.get())),
+            State::Running(running) => Some((record.key.id(), running.grant.permit_id.get(), running.grant.fence.get())),
             State::Done(_) | State::Released(_) | State::Held(_) => None,
         })
         .collect();
@@ -152,7 +152,7 @@ fn grants(written: &[Record], told: &Told, found: &mut Vec<String>) {
 fn outcomes(written: &[Record], told: &Told, found: &mut Vec<String>) {
     let done = |id: &RecordId, permit_id: PermitId, outcome: &Outcome| {
         written.iter().filter(|record| record.key.id() == *id).any(|record| match &record.state {
-            State::Done(done) => done.permit_id == permit_id && done.outcome == *outcome,
+            State::Done(done) => done.grant.permit_id == permit_id && done.outcome == *outcome,
             State::Running(_) | State::Released(_) | State::Held(_) => false,
         })
     };

@@ -72,7 +72,7 @@ impl Process {
                 self.testimony.replayed(key.id(), replay.outcome(), replay.record());
                 self.tell(key.id(), "replays");
             }
-            Ok(other) => self.tell(key.id(), other.word()),
+            Ok(other) => self.tell(key.id(), other.as_str()),
             Err(error) => self.tell(key.id(), &format!("{:?}", error.kind())),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use semel::clock::Timestamp;
 use semel::machine::claim::{Ask, Claimed};
 use semel::machine::settle::{Completed, ReleaseAnswer};
-use semel::record::{PermitId, StateWord, Version};
+use semel::record::{PermitId, StateKind, Version};
 use semel::{Key, Outcome};
 use semel_testkit::history::{Answer, Asked, Event, Seen, Told, Verdict, check, check_within};
 use semel_testkit::sample;
@@ -71,7 +71,7 @@ fn one_after_the_other_is_linearizable() {
         event(2, (2, 3), claim(2), BUSY),
         event(1, (4, 5), complete(1, b"paid"), DONE),
         saw(replayed, event(2, (6, 7), claim(2), REPLAY)),
-        event(3, (8, 9), Asked::Get, Told::Got(Some(StateWord::Done))),
+        event(3, (8, 9), Asked::Get, Told::Got(Some(StateKind::Done))),
     ];
     assert_eq!(check(&events), Verdict::Linearizable { order: vec![0, 1, 2, 3, 4] });
     assert_eq!(check(&[]), Verdict::Linearizable { order: vec![] });

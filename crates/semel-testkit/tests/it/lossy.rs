@@ -40,7 +40,7 @@ async fn a_lost_answer_is_lost_after_the_server_did_what_it_was_asked() {
     for round in 1..=20 {
         let swap = swap();
         proxy.lose_next_answer();
-        let error = through.swap(vec![swap.clone()]).await.unwrap_err();
+        let error = through.swap([swap.clone()].into()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unknown);
         assert!(is_there(&*store, &swap).await);
         assert_eq!((proxy.lost(), proxy.dropped()), (round, 0));
@@ -53,7 +53,7 @@ async fn a_dropped_request_never_reaches_the_server() {
     let (store, proxy, through) = open().await;
     let swap = swap();
     proxy.drop_next_request();
-    let error = through.swap(vec![swap.clone()]).await.unwrap_err();
+    let error = through.swap([swap.clone()].into()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown);
     assert!(!is_there(&*store, &swap).await);
     assert_eq!((proxy.lost(), proxy.dropped(), proxy.forwarded()), (0, 1, 0));

@@ -1,12 +1,14 @@
 //! What stands around a payload: magic, version, length and checksum.
 
-use super::{read, write};
+use super::read::{self, Reader};
+use super::write;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::record::Record;
 
 const MAGIC: [u8; 4] = *b"SEML";
-const VERSION: u8 = 1;
+/// The format that is written; format 1 is still read.
+const VERSION: u8 = 2;
 /// Magic, version and payload length.
 const HEAD_BYTES: usize = 9;
 const CHECKSUM_BYTES: usize = 4;
@@ -39,6 +41,18 @@ pub fn encode_into(bytes: &mut Vec<u8>, record: &Record) -> Result<()> {
 
 /// The record that `bytes` hold: all of them, and nothing else.
 pub fn decode(bytes: &[u8]) -> Result<Record> {
+    decode_with(bytes, read::untrusted_key)
+}
+
+/// The same where the caller knows which key it asked for: if the record is that key's, the key is shared instead of
+/// being copied and digested anew.
+pub fn decode_for(bytes: &[u8], key: &Key) -> Result<Record> {
+    decode_with(bytes, |text| {
+        if key.text().as_bytes() == text { Ok(key.clone()) } else { read::untrusted_key(text) }
+    })
+}
+
+fn decode_with(bytes: &[u8], key: impl FnOnce(&[u8]) -> Result<Key>) -> Result<Record> {
     let (magic, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| corrupt("is cut short"))?;
     if *magic != MAGIC {
         return Err(corrupt("does not start with the magic of a record"));
@@ -50,9 +64,11 @@ pub fn decode(bytes: &[u8]) -> Result<Record> {
             format!("record format {version} is newer than this release reads ({VERSION}); upgrade it"),
         ));
     }
-    if version != VERSION {
-        return Err(corrupt("has a format version that never was"));
-    }
+    let format = match version {
+        1 => read::Format::One,
+        VERSION => read::Format::Two,
+        _ => return Err(corrupt("has a format version that never was")),
+    };
     let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(|| corrupt("is cut short"))?;
     let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
     let (payload, checksum) = rest.split_at_checked(length).ok_or_else(|| corrupt("is cut short"))?;
@@ -62,22 +78,7 @@ pub fn decode(bytes: &[u8]) -> Result<Record> {
     if crc32c::crc32c(covered) != u32::from_le_bytes(checksum) {
         return Err(corrupt("does not match its checksum"));
     }
-    decode_payload(payload, read::untrusted_key)
-}
-
-/// Appends the payload alone, for a store that guards its bytes in its own way.
-pub(crate) fn encode_payload(bytes: &mut Vec<u8>, record: &Record) {
-    write::payload(bytes, record);
-}
-
-/// The record in a payload; `key` makes the key from the bytes of its text.
-pub(crate) fn decode_payload(payload: &[u8], key: impl FnOnce(&[u8]) -> Result<Key>) -> Result<Record> {
-    read::Reader::new(payload).record(key)
-}
-
-/// Bytes of a payload as the text that they should be.
-pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
-    read::text(bytes)
+    Reader::new(payload, format).record(key)
 }
 
 #[cold]

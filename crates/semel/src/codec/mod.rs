@@ -12,5 +12,4 @@ mod layout;
 mod read;
 mod write;
 
-pub use envelope::{decode, encode, encode_into};
-pub(crate) use envelope::{decode_payload, encode_payload, text};
+pub use envelope::{decode, decode_for, encode, encode_into};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::envelope::corrupt;
-use super::layout::{flag, kind, note, tag};
+use super::layout::{end, flag, hold, kind, note, reference, tag};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -12,8 +12,8 @@ use crate::key::Key;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::Lapse;
 use crate::record::{
-    Done, Duplicates, Held, MISMATCHED_FINGERPRINTS_MAX, Mismatches, PermitId, Record, Released, Running,
-    State, Step, Version,
+    AttemptEnd, Done, Duplicates, EndedAttempt, Grant, HISTORY_MAX, Held, HoldReason, LABEL_BYTES_MAX,
+    MISMATCHED_FINGERPRINTS_MAX, Mismatches, PermitId, Record, Released, Running, State, Step, Version,
 };
 
 const FOREIGN_KEY: &str = "has a key that no caller could have given";
@@ -28,13 +28,22 @@ pub(super) fn text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|error| corrupt("has text that is no UTF-8").caused_by(error))
 }
 
+/// The formats that this release reads; it writes the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Without label, history and kinds of references; a grant only in running and done records.
+    One,
+    Two,
+}
+
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
+    format: Format,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(payload: &'a [u8]) -> Self {
-        Self { rest: payload }
+    pub(super) fn new(payload: &'a [u8], format: Format) -> Self {
+        Self { rest: payload, format }
     }
 
     /// The record that all of the payload is.
@@ -45,18 +54,20 @@ impl<'a> Reader<'a> {
         if key.text().as_bytes() != text {
             return Err(corrupt(FOREIGN_KEY));
         }
-        let flags = self.flags(flag::ALL)?;
+        let flags = self.flags(self.known(flag::ALL_1, flag::ALL))?;
         let has = |flag: u8| flags & flag != 0;
         let record = Record {
             key,
             fingerprint: has(flag::FINGERPRINT).then(|| self.fingerprint()).transpose()?,
+            label: has(flag::LABEL).then(|| self.label()).transpose()?,
             attempt: self.small_number()?,
-            pardoned: self.small_number()?,
+            attempts_forgiven: self.small_number()?,
+            past_attempts: if has(flag::PAST_ATTEMPTS) { self.past_attempts()? } else { Vec::new() },
             lapse: if has(flag::LAPSE_HOLD) { Lapse::Hold } else { Lapse::Rerun },
             retention: self.span()?,
             first_seen_at: self.moment()?,
             changed_at: self.moment()?,
-            first_event: has(flag::FIRST_EVENT).then(|| self.text()).transpose()?.map(Box::from),
+            first_event: has(flag::FIRST_EVENT).then(|| self.text()).transpose()?.map(Arc::from),
             mismatches: self.mismatches()?,
             duplicates: Duplicates {
                 count: self.number()?,
@@ -78,54 +89,154 @@ impl<'a> Reader<'a> {
         Ok(Mismatches { count, fingerprints })
     }
 
+    /// What may be there in the format that is read.
+    fn known(&self, one: u8, two: u8) -> u8 {
+        match self.format {
+            Format::One => one,
+            Format::Two => two,
+        }
+    }
+
+    fn label(&mut self) -> Result<Arc<str>> {
+        let label = self.text()?;
+        if label.len() > LABEL_BYTES_MAX {
+            return Err(corrupt("has a label that is too long"));
+        }
+        Ok(label.into())
+    }
+
+    fn past_attempts(&mut self) -> Result<Vec<EndedAttempt>> {
+        let count = self.number()?;
+        // One fewer than a history holds: the state speaks of the last one.
+        if count == 0 || count >= HISTORY_MAX as u64 {
+            return Err(corrupt("has more or fewer past attempts than are kept"));
+        }
+        (0..count).map(|_| self.past_attempt()).collect()
+    }
+
+    fn past_attempt(&mut self) -> Result<EndedAttempt> {
+        Ok(EndedAttempt {
+            number: self.small_number()?,
+            owner: self.text()?.into(),
+            from: self.moment()?,
+            until: self.moment()?,
+            end: match self.byte()? {
+                end::COMPLETED => AttemptEnd::Completed,
+                end::RELEASED => AttemptEnd::Released,
+                end::LAPSED => AttemptEnd::Lapsed,
+                end::HELD => AttemptEnd::Held,
+                _ => return Err(corrupt("has an attempt that ended in a way that does not exist")),
+            },
+            reason: self.text()?.into(),
+        })
+    }
+
+    fn grant(&mut self) -> Result<Grant> {
+        Ok(Grant {
+            permit_id: self.permit_id()?,
+            owner: self.text()?.into(),
+            fence: Version::new(self.number()?),
+            granted_at: self.moment()?,
+        })
+    }
+
     fn state(&mut self) -> Result<State> {
-        match self.byte()? {
-            tag::RUNNING => Ok(State::Running(Running {
-                permit_id: self.permit_id()?,
-                owner: self.text()?.into(),
-                fence: Version::new(self.number()?),
-                granted_at: self.moment()?,
+        match (self.byte()?, self.format) {
+            (tag::RUNNING, _) => Ok(State::Running(Running {
+                grant: self.grant()?,
                 leased_at: self.moment()?,
                 lease: self.span()?,
                 steps: self.steps()?,
             })),
-            tag::DONE => Ok(State::Done(Done {
-                permit_id: self.permit_id()?,
-                fence: Version::new(self.number()?),
+            (tag::DONE, Format::Two) => Ok(State::Done(Done {
+                grant: self.grant()?,
                 settled_at: self.moment()?,
                 outcome: self.outcome()?,
             })),
-            tag::RELEASED => Ok(State::Released(Released {
+            (tag::RELEASED, Format::Two) => Ok(State::Released(Released {
+                grant: self.grant()?,
                 settled_at: self.moment()?,
                 reason: self.text()?.into(),
                 steps: self.steps()?,
             })),
-            tag::HELD => Ok(State::Held(Held {
+            (tag::HELD, Format::Two) => Ok(State::Held(Held {
+                grant: self.grant()?,
                 held_at: self.moment()?,
-                reason: self.text()?.into(),
+                reason: self.hold_reason()?,
+                probed_at: Some(self.moment()?).filter(|moment| !moment.is_unstamped()),
                 steps: self.steps()?,
             })),
-            _ => Err(corrupt("is in a state that does not exist")),
+            (tag, Format::One) => self.settled_in_format_1(tag),
+            (_, Format::Two) => Err(no_such_state()),
+        }
+    }
+
+    fn settled_in_format_1(&mut self, tag: u8) -> Result<State> {
+        match tag {
+            tag::DONE => {
+                let (permit_id, fence) = (self.permit_id()?, Version::new(self.number()?));
+                let settled_at = self.moment()?;
+                let grant = Grant { permit_id, fence, ..Grant::forgotten(settled_at) };
+                Ok(State::Done(Done { grant, settled_at, outcome: self.outcome()? }))
+            }
+            tag::RELEASED => {
+                let settled_at = self.moment()?;
+                Ok(State::Released(Released {
+                    grant: Grant::forgotten(settled_at),
+                    settled_at,
+                    reason: self.text()?.into(),
+                    steps: self.steps()?,
+                }))
+            }
+            tag::HELD => {
+                let held_at = self.moment()?;
+                Ok(State::Held(Held {
+                    grant: Grant::forgotten(held_at),
+                    held_at,
+                    reason: HoldReason::from_text(self.text()?),
+                    probed_at: None,
+                    steps: self.steps()?,
+                }))
+            }
+            _ => Err(no_such_state()),
+        }
+    }
+
+    fn hold_reason(&mut self) -> Result<HoldReason> {
+        match self.byte()? {
+            hold::LAPSED => Ok(HoldReason::Lapsed),
+            hold::ATTEMPTS => Ok(HoldReason::Attempts),
+            hold::UNKNOWN => Ok(HoldReason::Unknown(self.text()?.into())),
+            _ => Err(corrupt("is held for a reason that does not exist")),
         }
     }
 
     fn outcome(&mut self) -> Result<Outcome> {
         let kind = self.kind()?;
-        let notes = self.flags(note::ALL)?;
+        let notes = self.flags(self.known(note::ALL_1, note::ALL))?;
         let mut note = |flag: u8| (notes & flag != 0).then(|| self.text()).transpose();
-        let (primary, secondary, details) =
-            (note(note::PRIMARY)?, note(note::SECONDARY)?, note(note::DETAILS)?);
+        let unnamed = [
+            (reference::PRIMARY, note(note::PRIMARY_1)?),
+            (reference::SECONDARY, note(note::SECONDARY_1)?),
+        ];
+        let details = note(note::DETAILS)?;
+        let references = if notes & note::REFERENCES != 0 { self.references()? } else { Vec::new() };
         let mut outcome = Outcome::new(kind, self.shared()?);
-        if let Some(primary) = primary {
-            outcome = outcome.primary_reference(primary);
-        }
-        if let Some(secondary) = secondary {
-            outcome = outcome.secondary_reference(secondary);
+        for (kind, id) in unnamed.into_iter().filter_map(|(kind, id)| Some((kind, id?))).chain(references) {
+            outcome = outcome.reference(kind, id);
         }
         if let Some(details) = details {
             outcome = outcome.details_text(details);
         }
         Ok(outcome)
+    }
+
+    fn references(&mut self) -> Result<Vec<(&'a str, &'a str)>> {
+        let count = self.number()?;
+        if count == 0 {
+            return Err(corrupt("has a list of no references"));
+        }
+        (0..count).map(|_| Ok((self.text()?, self.text()?))).collect()
     }
 
     fn kind(&mut self) -> Result<OutcomeKind> {
@@ -237,4 +348,9 @@ impl<'a> Reader<'a> {
         self.rest = rest;
         Ok(chunk)
     }
+}
+
+#[cold]
+fn no_such_state() -> crate::error::Error {
+    corrupt("is in a state that does not exist")
 }

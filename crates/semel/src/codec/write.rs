@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::layout::{flag, kind, note, tag};
+use super::layout::{end, flag, hold, kind, note, tag};
 use crate::clock::{Timestamp, micros};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::Lapse;
-use crate::record::{Record, State, Step};
+use crate::record::{AttemptEnd, EndedAttempt, Grant, HoldReason, Record, State, Step};
 
 pub(super) fn payload(out: &mut Vec<u8>, record: &Record) {
     bytes(out, record.key.text().as_bytes());
@@ -14,8 +14,12 @@ pub(super) fn payload(out: &mut Vec<u8>, record: &Record) {
     if let Some(fingerprint) = &record.fingerprint {
         out.extend_from_slice(fingerprint.as_bytes());
     }
+    if let Some(label) = &record.label {
+        bytes(out, label.as_bytes());
+    }
     number(out, u64::from(record.attempt));
-    number(out, u64::from(record.pardoned));
+    number(out, u64::from(record.attempts_forgiven));
+    past_attempts(out, &record.past_attempts);
     span(out, record.retention);
     moment(out, record.first_seen_at);
     moment(out, record.changed_at);
@@ -41,6 +45,8 @@ fn flags(record: &Record) -> u8 {
         (flag::FIRST_EVENT, record.first_event.is_some()),
         (flag::LAST_SEEN_AT, record.duplicates.last_seen_at.is_some()),
         (flag::LAPSE_HOLD, record.lapse == Lapse::Hold),
+        (flag::LABEL, record.label.is_some()),
+        (flag::PAST_ATTEMPTS, !record.past_attempts.is_empty()),
     ])
 }
 
@@ -49,35 +55,69 @@ fn flags_of(parts: impl IntoIterator<Item = (u8, bool)>) -> u8 {
     parts.into_iter().filter(|(_, present)| *present).map(|(flag, _)| flag).sum()
 }
 
+fn past_attempts(out: &mut Vec<u8>, past: &[EndedAttempt]) {
+    if past.is_empty() {
+        return;
+    }
+    number(out, past.len() as u64);
+    for attempt in past {
+        number(out, u64::from(attempt.number));
+        bytes(out, attempt.owner.as_bytes());
+        moment(out, attempt.from);
+        moment(out, attempt.until);
+        out.push(match attempt.end {
+            AttemptEnd::Completed => end::COMPLETED,
+            AttemptEnd::Released => end::RELEASED,
+            AttemptEnd::Lapsed => end::LAPSED,
+            AttemptEnd::Held => end::HELD,
+        });
+        bytes(out, attempt.reason.as_bytes());
+    }
+}
+
+fn grant(out: &mut Vec<u8>, grant: &Grant) {
+    out.extend_from_slice(&grant.permit_id.get().to_le_bytes());
+    bytes(out, grant.owner.as_bytes());
+    number(out, grant.fence.get());
+    moment(out, grant.granted_at);
+}
+
 fn state(out: &mut Vec<u8>, state: &State) {
     match state {
         State::Running(running) => {
             out.push(tag::RUNNING);
-            out.extend_from_slice(&running.permit_id.get().to_le_bytes());
-            bytes(out, running.owner.as_bytes());
-            number(out, running.fence.get());
-            moment(out, running.granted_at);
+            grant(out, &running.grant);
             moment(out, running.leased_at);
             span(out, running.lease);
             steps(out, &running.steps);
         }
         State::Done(done) => {
             out.push(tag::DONE);
-            out.extend_from_slice(&done.permit_id.get().to_le_bytes());
-            number(out, done.fence.get());
+            grant(out, &done.grant);
             moment(out, done.settled_at);
             outcome(out, &done.outcome);
         }
         State::Released(released) => {
             out.push(tag::RELEASED);
+            grant(out, &released.grant);
             moment(out, released.settled_at);
             bytes(out, released.reason.as_bytes());
             steps(out, &released.steps);
         }
         State::Held(held) => {
             out.push(tag::HELD);
+            grant(out, &held.grant);
             moment(out, held.held_at);
-            bytes(out, held.reason.as_bytes());
+            match &held.reason {
+                HoldReason::Lapsed => out.push(hold::LAPSED),
+                HoldReason::Attempts => out.push(hold::ATTEMPTS),
+                HoldReason::Unknown(reason) => {
+                    out.push(hold::UNKNOWN);
+                    bytes(out, reason.as_bytes());
+                }
+            }
+            // No clock reads 0, so 0 is "never".
+            moment(out, held.probed_at.unwrap_or_default());
             steps(out, &held.steps);
         }
     }
@@ -92,14 +132,17 @@ fn outcome(out: &mut Vec<u8>, outcome: &Outcome) {
             bytes(out, word.as_bytes());
         }
     }
-    let notes = [
-        (note::PRIMARY, outcome.primary()),
-        (note::SECONDARY, outcome.secondary()),
-        (note::DETAILS, outcome.details_json()),
-    ];
-    out.push(flags_of(notes.map(|(flag, text)| (flag, text.is_some()))));
-    for text in notes.iter().filter_map(|(_, text)| *text) {
-        bytes(out, text.as_bytes());
+    let (references, details) = (outcome.references(), outcome.details_json());
+    out.push(flags_of([(note::DETAILS, details.is_some()), (note::REFERENCES, !references.is_empty())]));
+    if let Some(details) = details {
+        bytes(out, details.as_bytes());
+    }
+    if !references.is_empty() {
+        number(out, references.len() as u64);
+        for reference in references {
+            bytes(out, reference.kind.as_bytes());
+            bytes(out, reference.id.as_bytes());
+        }
     }
     bytes(out, outcome.bytes());
 }

@@ -1,280 +1,439 @@
-//! Claims and `record_once`: from what a caller wants to what it is told.
+//! What a caller asks for, and what it gets: the claim, and the decision on it. Decisions are answers, not errors.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::time::Instant;
-
-use super::ask::{Claim, ProbeFn, Probed, Unheard};
-use super::batch::Cost;
-use super::carry::{Carried, Carrying, Guess, let_go};
-use super::decision::{Busy, Decision, Held, Mismatch, RecordedOnce, Replay};
-use super::driven::spawn_if_possible;
 use super::permit::Permit;
-use super::semel::{Inner, Semel};
+use super::semel::EngineHandle;
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fingerprint::Fingerprint;
 use crate::key::Key;
-use crate::machine::claim::{self, Ask, Claimed, Probe, Recorded};
-use crate::machine::settle;
-use crate::observe;
+use crate::machine::claim::{Ask, Probe, Reentry};
 use crate::outcome::Outcome;
-use crate::policy::OnOutage;
-use crate::record::{PermitId, Record, State, Version};
+use crate::policy::{Lapse, OnFailure, OnOutage, Policy};
+use crate::record::{HoldReason, LABEL_BYTES_MAX, PermitId, Record, State};
 
-impl Semel {
-    /// Asks to run. Exactly one of all callers of a key is told to.
-    pub async fn claim(&self, claim: Claim) -> Result<Decision> {
-        let (permit_id, decided) = if claim.is_plain() {
-            let (permit_id, started) = self.start(claim.ask(&self.inner)?, claim.unheard());
-            (permit_id, self.finish(started).await)
-        } else {
-            let ask = claim.ask(&self.inner)?;
-            // Out of line: waiting and probing need much more state than most claims should carry around.
-            (ask.permit_id, Box::pin(self.claim_patiently(ask, &claim)).await)
-        };
-        match decided {
-            Ok(decision) => {
-                tracing::debug!(key = %claim.key.id().short(), decision = decision.word(), "semel: decided");
-                Ok(decision)
-            }
-            Err(error) => self.inner.without_store(&claim, permit_id, error),
-        }
-    }
-
-    /// Asks to run, and waits at most `wait` for a running caller to settle.
-    pub async fn claim_or_wait(&self, claim: Claim, wait: std::time::Duration) -> Result<Decision> {
-        self.claim(claim.wait_up_to(wait)).await
-    }
-
-    /// Goes on under a permit that was granted before, in this process or another, and renews its lease.
-    pub async fn resume(&self, key: &Key, permit_id: PermitId) -> Result<Decision> {
-        self.claim(Claim::new(key).permit_id(permit_id)).await
-    }
-
-    /// A permit of a run that no store knows of, for callers that give up on a slow store before the engine does and
-    /// whose policy is to run all the same. It is counted and logged; the work may run twice.
-    pub fn unprotected(&self, claim: &Claim, why: &Error) -> Permit {
-        self.inner.unprotected(claim, self.inner.mint(), why)
-    }
-
-    /// Stores an outcome that is already there, unless the key is taken: claim and complete in one swap.
-    pub async fn record_once(&self, claim: Claim, outcome: Outcome) -> Result<RecordedOnce> {
-        let started_at = Instant::now();
-        // Whoever brings an outcome along has no use for a look at somebody else's.
-        let ask = Ask { probe: Probe::None, ..claim.ask(&self.inner)? };
-        let rule = move |found: Option<&Record>, now| claim::record_once(found, &ask, &outcome, now);
-        let carried = self.inner.carry(claim.key, Guess::Absent, rule, let_go).await?;
-        self.inner.recorded(carried, started_at)
-    }
-
-    pub(super) async fn claim_now(&self, ask: Ask, unheard: Unheard) -> Result<Decision> {
-        let (_, started) = self.start(ask, unheard);
-        self.finish(started).await
-    }
-
-    /// Goes as far as can be gone at once. Not async: what an ask holds then never becomes part of a future.
-    fn start(&self, ask: Ask, unheard: Unheard) -> (PermitId, Started) {
-        let (permit_id, started_at) = (ask.permit_id, Instant::now());
-        let started = match self.inner.replays.get(&ask, started_at) {
-            Some((record, now)) => Started::Known(record, now),
-            None => Started::Asked(self.inner.claim(ask, unheard), started_at),
-        };
-        (permit_id, started)
-    }
-
-    async fn finish(&self, started: Started) -> Result<Decision> {
-        match started {
-            Started::Known(record, now) => {
-                self.inner.note_duplicate(&record, now);
-                self.inner.counters.replay.count();
-                Ok(Decision::Replay(Replay::new(record)?))
-            }
-            Started::Asked(asked, started_at) => {
-                let carried = asked.await?;
-                observe::claim_took_since(started_at);
-                self.inner.decision(carried, started_at)
-            }
-        }
-    }
-
-    /// Claims with a probe.
-    pub(super) async fn claim_probing(
-        &self,
-        ask: Ask,
-        probe: &ProbeFn,
-        unheard: Unheard,
-    ) -> Result<Decision> {
-        let started_at = Instant::now();
-        let carried = self.inner.claim_probing(&ask, probe, unheard).await?;
-        observe::claim_took_since(started_at);
-        self.inner.decision(carried, started_at)
-    }
+/// A claim: ask to run.
+///
+/// ```
+/// use std::time::Duration;
+/// use semel::{Claim, Fingerprint, Key, Lapse};
+///
+/// let key = Key::scoped(["acme"], "charge", "order-1042")?;
+/// let claim = Claim::new(&key)
+///     .fingerprint(Fingerprint::of(&("EUR", 4_200))?)
+///     .lease(Duration::from_secs(10))
+///     .lapse(Lapse::Hold)
+///     .wait_up_to(Duration::from_secs(2));
+/// # let _ = claim;
+/// # Ok::<(), semel::Error>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "a claim does nothing until it is given to an engine"]
+pub struct Claim {
+    pub(super) key: Key,
+    fingerprint: Option<Fingerprint>,
+    label: Option<Arc<str>>,
+    permit_id: Option<PermitId>,
+    owner: Option<Arc<str>>,
+    reentry: Reentry,
+    first_event: Option<Arc<str>>,
+    changes: Changes,
+    pub(super) probe: Option<ProbeFn>,
+    pub(super) wait: Duration,
 }
 
-/// A claim on its way.
-enum Started {
-    /// Its record was kept from before, and needs no store.
-    Known(Arc<Record>, Timestamp),
-    /// The store was asked, at this moment.
-    Asked(Carrying<Claimed>, Instant),
+/// What it means if the caller is gone before it hears that it may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unheard {
+    /// The engine minted the permit, and no other caller knows it: what was granted is given back.
+    NeverStarted,
+    /// The caller brought the permit, may have asked again with it already, and must not find its run given away.
+    MayAskAgain,
 }
 
-impl Inner {
-    fn claim(self: &Arc<Self>, ask: Ask, unheard: Unheard) -> Carrying<Claimed> {
-        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id, unheard));
-        let rule = move |found: Option<&Record>, now| claim::claim(found, &ask, now);
-        let span = tracing::debug_span!("semel.claim", key = %key.id().short());
-        span.in_scope(|| self.carry(key, Guess::Absent, rule, unheard))
-    }
+/// What differs from the engine's policy.
+#[derive(Clone, Copy, Default)]
+struct Changes {
+    lease: Option<Duration>,
+    retention: Option<Duration>,
+    lapse: Option<Lapse>,
+    attempts_max: Option<u32>,
+    on_failure: Option<OnFailure>,
+    on_outage: Option<OnOutage>,
+}
 
-    /// What an error means to a claim: a refusal, or, if the policy says so, a run without protection.
-    fn without_store(self: &Arc<Self>, claim: &Claim, permit_id: PermitId, error: Error) -> Result<Decision> {
-        if error.kind() == ErrorKind::Unknown && claim.unheard() == Unheard::NeverStarted {
-            // The claim may have taken, and nobody will run under its permit.
-            self.disown(claim.key.clone(), permit_id);
-        }
-        let policy = claim.policy(&self.policy);
-        let is_outage = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unknown);
-        if !is_outage || policy.on_outage == OnOutage::Closed {
-            return Err(error);
-        }
-        Ok(Decision::Unprotected(self.unprotected(claim, permit_id, &error)))
-    }
+pub(super) type ProbeFn = Arc<dyn Fn(Record) -> Pin<Box<dyn Future<Output = Probed> + Send>> + Send + Sync>;
 
-    fn unprotected(self: &Arc<Self>, claim: &Claim, permit_id: PermitId, why: &Error) -> Permit {
-        tracing::warn!(key = %claim.key.id().short(), %why, "semel: running unprotected");
-        self.counters.unprotected.count();
-        Permit::unprotected(self, &claim.key, permit_id, claim.policy(&self.policy).lease)
-    }
+/// What a probe found out about the effect of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probed {
+    /// It landed, with this outcome: retries replay it.
+    Landed(Outcome),
+    /// It did not land: this claim runs.
+    NotLanded,
+    /// It cannot be told: the record stays held.
+    CannotTell,
+}
 
-    /// Claims, and looks whether the effect landed where the machine says so. What the probe found counts only
-    /// for the version that it looked at.
-    async fn claim_probing(
-        self: &Arc<Self>,
-        ask: &Ask,
-        probe: &ProbeFn,
-        unheard: Unheard,
-    ) -> Result<Carried<Claimed>> {
-        let mut found_out: Option<(Version, Probe)> = None;
-        loop {
-            let carried = self.claim_knowing(ask.clone(), found_out.take(), unheard).await?;
-            let (Claimed::Look, Some(record)) = (carried.answer, &carried.record) else { return Ok(carried) };
-            let verdict = match probe(Record::clone(record)).await {
-                Probed::Landed(outcome) => Probe::Landed(outcome),
-                Probed::NotLanded => Probe::NotLanded,
-                Probed::CannotTell => Probe::CannotTell,
-            };
-            found_out = Some((record.version, verdict));
+impl Claim {
+    /// A claim of `key` under the engine's policy.
+    pub fn new(key: &Key) -> Self {
+        Self {
+            key: key.clone(),
+            fingerprint: None,
+            label: None,
+            permit_id: None,
+            owner: None,
+            reentry: Reentry::Refused,
+            first_event: None,
+            changes: Changes::default(),
+            probe: None,
+            wait: Duration::ZERO,
         }
     }
 
-    fn claim_knowing(
-        self: &Arc<Self>,
-        ask: Ask,
-        known: Option<(Version, Probe)>,
-        unheard: Unheard,
-    ) -> Carrying<Claimed> {
-        let (key, unheard) = (ask.key.clone(), give_back(ask.permit_id, unheard));
-        let guess = if known.is_some() { Guess::Open } else { Guess::Absent };
-        let mut ask = ask;
-        let rule = move |found: Option<&Record>, now| {
-            ask.probe = match (&known, found) {
-                (Some((version, verdict)), Some(found)) if *version == found.version => verdict.clone(),
-                _ => Probe::Offered,
-            };
-            claim::claim(found, &ask, now)
-        };
-        self.carry(key, guess, rule, unheard)
+    /// What the request looks like: another request under the same key is a mismatch.
+    pub fn fingerprint(mut self, fingerprint: Fingerprint) -> Self {
+        self.fingerprint = Some(fingerprint);
+        self
     }
 
-    fn decision(self: &Arc<Self>, carried: Carried<Claimed>, started_at: Instant) -> Result<Decision> {
-        let Carried { answer, record, now, cost } = carried;
-        let record = record.ok_or_else(no_record)?;
-        Ok(match answer {
-            Claimed::Run => {
-                self.counters.run.count();
-                Decision::Run(Permit::granted(self, record, started_at)?)
-            }
-            Claimed::Replay => {
-                self.note_duplicate(&record, now);
-                self.counters.replay.count();
-                if cost == Cost::RoundTrip {
-                    self.replays.keep(&record, now, started_at);
-                }
-                Decision::Replay(Replay::new(record)?)
-            }
-            Claimed::Busy { retry_after } => {
-                self.note_duplicate(&record, now);
-                self.counters.busy.count();
-                Decision::Busy(Busy::new(record, retry_after)?)
-            }
-            Claimed::Mismatch => {
-                self.counters.mismatch.count();
-                Decision::Mismatch(Mismatch { record })
-            }
-            Claimed::Held | Claimed::Look => {
-                self.counters.held.count();
-                Decision::Held(Held::new(record)?)
-            }
+    /// What the work is, in words for people: `POST /charges`. At most 256 bytes; never part of the identity.
+    pub fn label(mut self, label: &str) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Go on under a permit that was granted before, in this process or another.
+    pub fn permit_id(mut self, permit_id: PermitId) -> Self {
+        self.permit_id = Some(permit_id);
+        self
+    }
+
+    /// The permit id that the caller brought, if it did.
+    pub(super) fn given_permit_id(&self) -> Option<PermitId> {
+        self.permit_id
+    }
+
+    /// What it means if the caller is gone before it hears that it may run.
+    pub(super) fn unheard(&self) -> Unheard {
+        if self.permit_id.is_none() { Unheard::NeverStarted } else { Unheard::MayAskAgain }
+    }
+
+    /// Who asks, if not the engine's owner.
+    pub fn owner(mut self, owner: &str) -> Self {
+        self.owner = Some(owner.into());
+        self
+    }
+
+    /// A running record of the same owner is this caller's own, from before it restarted: take it over at once.
+    pub fn reentrant(mut self) -> Self {
+        self.reentry = Reentry::Allowed;
+        self
+    }
+
+    /// The event that asks; a new record remembers it.
+    pub fn first_event(mut self, event: &str) -> Self {
+        self.first_event = Some(event.into());
+        self
+    }
+
+    /// How long the permit is good without renewal.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.changes.lease = Some(lease);
+        self
+    }
+
+    /// How long the record is remembered once settled.
+    pub fn retention(mut self, retention: Duration) -> Self {
+        self.changes.retention = Some(retention);
+        self
+    }
+
+    /// What a lapse of this run will mean.
+    pub fn lapse(mut self, lapse: Lapse) -> Self {
+        self.changes.lapse = Some(lapse);
+        self
+    }
+
+    /// How many runs may be granted before the record is held.
+    pub fn attempts_max(mut self, attempts: u32) -> Self {
+        self.changes.attempts_max = Some(attempts);
+        self
+    }
+
+    /// What an `Err` from the work means.
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.changes.on_failure = Some(on_failure);
+        self
+    }
+
+    /// What to do while the store does not answer.
+    pub fn on_outage(mut self, on_outage: OnOutage) -> Self {
+        self.changes.on_outage = Some(on_outage);
+        self
+    }
+
+    /// Wait at most this long for a running caller to settle, instead of being told that it is busy.
+    pub fn wait_up_to(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// After a lapse, or for a record that is held because its outcome is unknown: probe whether the effect landed
+    /// instead of running again. One claim at a time probes a key, at most every 10 s; the others, and callers
+    /// without a probe, find the record held.
+    pub fn probe<F, Fut>(mut self, probe: F) -> Self
+    where
+        F: Fn(Record) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Probed> + Send + 'static,
+    {
+        self.changes.lapse = Some(Lapse::Hold);
+        self.probe = Some(Arc::new(move |record| Box::pin(probe(record))));
+        self
+    }
+
+    /// Whether one ask decides it.
+    pub(super) fn is_plain(&self) -> bool {
+        self.wait.is_zero() && self.probe.is_none()
+    }
+
+    /// The policy that this claim is made under.
+    pub(super) fn policy(&self, base: &Policy) -> Policy {
+        Policy {
+            lease: self.changes.lease.unwrap_or(base.lease),
+            retention: self.changes.retention.unwrap_or(base.retention),
+            lapse: self.changes.lapse.unwrap_or(base.lapse),
+            attempts_max: self.changes.attempts_max.or(base.attempts_max),
+            on_failure: self.changes.on_failure.unwrap_or(base.on_failure),
+            on_outage: self.changes.on_outage.unwrap_or(base.on_outage),
+        }
+    }
+
+    /// What the machine is asked. Its permit id is minted here, once, and stays the same however often the ask has
+    /// to be repeated.
+    pub(super) fn ask(&self, engine: &EngineHandle) -> Result<Ask> {
+        let policy = self.policy(&engine.policy);
+        policy.checked()?;
+        self.checked()?;
+        Ok(Ask {
+            key: self.key.clone(),
+            fingerprint: self.fingerprint,
+            label: self.label.clone(),
+            permit_id: self.permit_id.unwrap_or_else(|| engine.mint()),
+            owner: Arc::clone(self.owner.as_ref().unwrap_or(&engine.owner)),
+            reentry: self.reentry,
+            lease: policy.lease,
+            retention: policy.retention,
+            lapse: policy.lapse,
+            attempts_max: policy.attempts_max,
+            first_event: self.first_event.clone(),
+            probe: if self.probe.is_some() { Probe::Offered } else { Probe::None },
         })
     }
 
-    pub(super) fn recorded(
-        self: &Arc<Self>,
-        carried: Carried<Recorded>,
-        started_at: Instant,
-    ) -> Result<RecordedOnce> {
-        let Carried { answer, record, now, cost } = carried;
-        let refusal = match answer {
-            Recorded::Recorded => {
-                self.counters.run.count();
-                let record = record.ok_or_else(no_record)?;
-                self.waiters.wake(&record.key.id());
-                return Ok(RecordedOnce::Recorded(Arc::unwrap_or_clone(record)));
-            }
-            Recorded::Refused(refusal) => refusal,
-        };
-        match self.decision(Carried { answer: refusal, record, now, cost }, started_at)? {
-            Decision::Replay(replay) => Ok(RecordedOnce::Replay(replay)),
-            Decision::Busy(busy) => Ok(RecordedOnce::Busy(busy)),
-            Decision::Mismatch(mismatch) => Ok(RecordedOnce::Mismatch(mismatch)),
-            Decision::Held(held) => Ok(RecordedOnce::Held(held)),
-            Decision::Run(_) | Decision::Unprotected(_) => Err(no_record()),
+    /// Refuses what could never work, by the name of the field.
+    fn checked(&self) -> Result<()> {
+        if self.owner.as_ref().is_some_and(|owner| owner.trim().is_empty()) {
+            return Err(Error::invalid("owner is empty; name the caller, or leave it out"));
         }
-    }
-
-    /// Gives back, in the background, what a claim may have taken for nobody.
-    pub(super) fn disown(self: &Arc<Self>, key: Key, permit_id: PermitId) {
-        let inner = Arc::clone(self);
-        spawn_if_possible(async move {
-            let rule =
-                move |found: Option<&Record>, now| settle::release(found, permit_id, "never started", now);
-            let id = key.id();
-            match inner.carry(key, Guess::Open, rule, let_go).await {
-                Ok(_) => inner.waiters.wake(&id),
-                Err(error) => tracing::debug!(key = %id.short(), %error, "semel: the lease decides"),
-            }
-        });
-    }
-}
-
-/// Whoever did not hear that it may run never started: what it was granted is given back at once. Not what it only
-/// renewed: a run that is resumed may well have started before.
-fn give_back(
-    permit_id: PermitId,
-    unheard: Unheard,
-) -> impl FnOnce(&Arc<Inner>, Carried<Claimed>) + Send + 'static {
-    move |inner, carried| {
-        if unheard == Unheard::NeverStarted
-            && let (Claimed::Run, Some(record)) = (carried.answer, carried.record)
-            && let State::Running(running) = &record.state
-            && running.fence == record.version
+        if let Some(label) = &self.label
+            && label.len() > LABEL_BYTES_MAX
         {
-            inner.disown(record.key.clone(), permit_id);
+            let message = format!("label is {} bytes long; the most is {LABEL_BYTES_MAX}", label.len());
+            return Err(Error::invalid(message));
+        }
+        Ok(())
+    }
+}
+
+/// What a claim is told.
+#[derive(Debug)]
+#[must_use = "only Run and Unprotected give the right to run"]
+pub enum Decision {
+    /// Run, then complete or release the permit.
+    Run(Permit),
+    /// The work is done: answer with the stored outcome.
+    Replay(Replay),
+    /// Another caller runs: ask again later, or wait.
+    Busy(Busy),
+    /// Another request was made under this key: refuse.
+    Mismatch(Mismatch),
+    /// No caller may run until a person or a probe decides.
+    Held(Held),
+    /// The store does not answer and the policy says to run all the same: the work may run twice.
+    Unprotected(Permit),
+}
+
+impl Decision {
+    /// The word for this decision in logs, metrics and reports.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "run",
+            Self::Replay(_) => "replay",
+            Self::Busy(_) => "busy",
+            Self::Mismatch(_) => "mismatch",
+            Self::Held(_) => "held",
+            Self::Unprotected(_) => "unprotected",
         }
     }
 }
 
-fn no_record() -> Error {
-    Error::new(ErrorKind::Corrupt, "a decision came without the record it was made on; check the store")
+/// What `record_once` is told.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "handed out once; a box would be in the way of callers that match on it"
+)]
+#[must_use = "only Recorded means that this call's outcome is the one that counts"]
+pub enum RecordedOnce {
+    /// The outcome is stored, and this call stored it.
+    Recorded(Record),
+    /// An outcome was stored before: this is it.
+    Replay(Replay),
+    /// A caller runs.
+    Busy(Busy),
+    /// Another request was made under this key.
+    Mismatch(Mismatch),
+    /// No caller may run until a person or a probe decides.
+    Held(Held),
+}
+
+/// The work is done.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    record: Arc<Record>,
+    outcome: Outcome,
+}
+
+impl Replay {
+    pub(super) fn new(record: Arc<Record>) -> Result<Self> {
+        match record.outcome() {
+            Some(outcome) => Ok(Self { outcome: outcome.clone(), record }),
+            None => Err(out_of_step(&record)),
+        }
+    }
+
+    /// What the run produced, byte for byte.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// Until when the outcome is remembered, on the store's clock. It does not slide.
+    pub fn remembered_until(&self) -> Option<Timestamp> {
+        self.record.live_until()
+    }
+
+    /// The whole record.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// Another caller runs.
+#[derive(Clone, Debug)]
+pub struct Busy {
+    record: Arc<Record>,
+    owner: Arc<str>,
+    since: Timestamp,
+    retry_after: Duration,
+}
+
+impl Busy {
+    pub(super) fn new(record: Arc<Record>, retry_after: Duration) -> Result<Self> {
+        match &record.state {
+            State::Running(running) => {
+                Ok(Self {
+                owner: Arc::clone(&running.grant.owner),
+                since: running.grant.granted_at,
+                retry_after,
+                record,
+            })
+            }
+            State::Done(_) | State::Released(_) | State::Held(_) => Err(out_of_step(&record)),
+        }
+    }
+
+    /// Who runs.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Since when, on the store's clock.
+    pub fn since(&self) -> Timestamp {
+        self.since
+    }
+
+    /// What is left of its lease: before that, only its end can change the answer.
+    pub fn retry_after(&self) -> Duration {
+        self.retry_after
+    }
+
+    /// The whole record.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// Another request was made under this key.
+#[derive(Clone, Debug)]
+pub struct Mismatch {
+    pub(super) record: Arc<Record>,
+}
+
+impl Mismatch {
+    /// The record of the first request, with this mismatch counted in.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// No caller may run.
+#[derive(Clone, Debug)]
+pub struct Held {
+    record: Arc<Record>,
+    reason: HoldReason,
+}
+
+impl Held {
+    pub(super) fn new(record: Arc<Record>) -> Result<Self> {
+        match &record.state {
+            State::Held(held) => Ok(Self { reason: held.reason.clone(), record }),
+            State::Running(_) | State::Done(_) | State::Released(_) => Err(out_of_step(&record)),
+        }
+    }
+
+    /// Why: `lapsed`, `attempts`, or the words of the run that held it.
+    pub fn reason(&self) -> &str {
+        self.reason.as_str()
+    }
+
+    /// The whole record.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+}
+
+fn out_of_step(record: &Record) -> Error {
+    let message = format!("a {} record does not fit the decision made on it", record.state.kind().as_str());
+    Error::new(ErrorKind::Corrupt, message)
+}
+
+/// What `claim_all` is told.
+#[derive(Debug)]
+#[must_use = "only Run gives the right to run"]
+pub enum ClaimedAll {
+    /// Every key is this caller's: one permit each, in the order of the claims, all under one permit id.
+    Run(Vec<Permit>),
+    /// One key is not, so none is.
+    Refused {
+        /// The first key, in digest order, that did not run.
+        key: Key,
+        /// What its claim was told.
+        decision: Box<Decision>,
+    },
 }

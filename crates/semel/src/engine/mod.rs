@@ -1,47 +1,46 @@
-//! Carries the machine's decisions to a store, and what a run has to say back.
+//! Carries the machine's decisions to a store.
 //!
-//! - [`semel`](Semel): the handle that callers hold; [`builder`](SemelBuilder): how it is to be.
-//! - [`ask`](Claim): what a caller wants; [`decision`](Decision): what it is told.
-//! - [`claim`]: `claim`, `record_once`, `claim_all`; [`permit`](Permit): complete, release, renew, steps, derive.
-//! - [`once`](Once): the whole cycle around a function; [`heartbeat`](Heartbeat): the lease while it runs.
-//! - [`wait`]: waiting for the running caller; [`sweep`](Sweeper): forgetting what is past its time.
-//! - [`carry`]: the loop from ruling to swap and back; [`batch`]: swaps of many callers in one round trip.
-//! - [`handed`](PermitParts): permits that go to another process.
-//! - [`apart`](Apart): asks that the application carries itself, inside its own transaction.
-//! - [`driven`]: what makes all of it safe to cancel; [`duplicates`] and [`replays`]: what costs no write.
+//! - [`semel`](Semel): the handle, with every public method; [`builder`](SemelBuilder): its builder.
+//! - [`claim`](Claim): what a caller asks for and gets; [`permit`](Permit): what a run does until it ends.
+//! - [`once`](Once): the whole cycle around a function.
+//! - [`swap_loop`]: rule, swap, and rule again if stale; [`batcher`]: swaps of many callers in one round trip, and the
+//!   task that owns what is in flight; [`together`]: several asks of one caller in one batch.
+//! - [`replay_cache`], [`duplicate_counts`], [`waiters`]: done records in memory, counts that are written seldom, callers
+//!   that wait.
+//! - [`upkeep`]: what an engine does by itself; [`sweeper`]: removing what is past its retention.
+//! - [`operator`]: release and resolve just what an operator was shown.
 
 #![expect(clippy::disallowed_methods, reason = "the engine measures time, waits, and starts tasks")]
 
-mod apart;
-mod ask;
-mod batch;
+mod batcher;
 mod builder;
-mod carry;
 mod claim;
-mod claim_all;
-mod decision;
-mod driven;
-mod duplicates;
-mod handed;
-mod heartbeat;
-mod inspect;
-mod offset;
+mod duplicate_counts;
 mod once;
+mod operator;
 mod permit;
-mod replays;
+mod replay_cache;
 mod semel;
-mod steps;
-mod sweep;
-mod wait;
+pub mod swap_loop;
+mod sweeper;
+mod together;
+mod upkeep;
+mod waiters;
 
-pub use apart::Apart;
-pub use ask::{Claim, Probed};
 pub use builder::SemelBuilder;
-pub use claim_all::ClaimedAll;
-pub use decision::{Busy, Decision, Held, Mismatch, RecordedOnce, Replay};
-pub use handed::PermitParts;
-pub use heartbeat::Heartbeat;
+pub use claim::{Busy, Claim, ClaimedAll, Decision, Held, Mismatch, Probed, RecordedOnce, Replay};
 pub use once::{Once, OnceError};
-pub use permit::Permit;
+pub use operator::OperatorAnswer;
+pub use permit::{Permit, PermitParts, Renewal};
 pub use semel::Semel;
-pub use sweep::{SweepReport, Sweeper, SweeperBuilder};
+pub use sweeper::SweepReport;
+pub use upkeep::Heartbeat;
+
+use crate::clock::Timestamp;
+use crate::machine::Ruling;
+use crate::record::Record;
+
+/// A rule that is made at run time.
+pub type BoxedRule<A> = Box<dyn FnMut(Option<&Record>, Timestamp) -> Ruling<A> + Send>;
+/// A swap loop that is handed to a caller who drives it.
+pub type BoxedSwapLoop<A> = swap_loop::SwapLoop<A, BoxedRule<A>>;

@@ -1,21 +1,16 @@
 //! The whole cycle around a function: claim, run with a heartbeat, complete; or replay.
 
 use std::fmt::{self, Display};
-use std::future::Future;
-use std::pin::pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::ask::Claim;
-use super::decision::{Busy, Decision, Held, Mismatch, Replay};
-use super::driven::poll_once;
+use super::claim::{Busy, Decision, Held, Mismatch, Replay};
 use super::permit::Permit;
-use super::semel::Semel;
 use crate::error::{Error, ErrorKind};
-use crate::fingerprint::Fingerprint;
-use crate::key::Key;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnFailure;
 
@@ -31,7 +26,7 @@ pub enum Once<T> {
     Busy(Busy),
     /// Another request was made under this key.
     Mismatch(Mismatch),
-    /// Nobody may run until a person or a probe decides.
+    /// No caller may run until a person or a probe decides.
     Held(Held),
     /// The store does not answer, and the work ran without protection, as the policy says.
     Unprotected(T),
@@ -77,46 +72,31 @@ impl<E: Display> Display for OnceError<E> {
 
 impl<E: Display + fmt::Debug> std::error::Error for OnceError<E> {}
 
-impl Semel {
-    /// Runs `work` once for this key and request, or hands back the value that it had.
-    ///
-    /// An `Err` from the work releases the key, or is stored, as the policy says. A panic or a dropped future
-    /// proves nothing about the effect: the lease lapses and the lapse policy decides.
-    pub async fn once<T, E, R, F, Fut>(
-        &self,
-        key: &Key,
-        request: &R,
-        work: F,
-    ) -> Result<Once<T>, OnceError<E>>
-    where
-        T: Serialize + DeserializeOwned,
-        E: Display,
-        R: Serialize + ?Sized,
-        F: FnOnce(Permit) -> Fut,
-        Fut: Future<Output = Result<T, E>>,
-    {
-        let fingerprint = Fingerprint::of(request)?;
-        self.once_with(Claim::new(key).fingerprint(fingerprint), work).await
+/// What a decision means to a caller that brings its work along.
+pub(super) async fn run_decided<T, E, F, Fut>(
+    decision: Decision,
+    work: F,
+    on_failure: OnFailure,
+) -> Result<Once<T>, OnceError<E>>
+where
+    T: Serialize + DeserializeOwned,
+    E: Display,
+    F: FnOnce(Permit) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+{
+    match decision {
+        Decision::Run(permit) => run(permit, work, on_failure).await.map(Once::Ran),
+        Decision::Unprotected(permit) => run(permit, work, on_failure).await.map(Once::Unprotected),
+        Decision::Replay(replay) => replayed(&replay).map(Once::Replayed),
+        Decision::Busy(busy) => Ok(Once::Busy(busy)),
+        Decision::Mismatch(mismatch) => Ok(Once::Mismatch(mismatch)),
+        Decision::Held(held) => Ok(Once::Held(held)),
     }
+}
 
-    /// [`once`](Self::once), under a claim of your own.
-    pub async fn once_with<T, E, F, Fut>(&self, claim: Claim, work: F) -> Result<Once<T>, OnceError<E>>
-    where
-        T: Serialize + DeserializeOwned,
-        E: Display,
-        F: FnOnce(Permit) -> Fut,
-        Fut: Future<Output = Result<T, E>>,
-    {
-        let on_failure = claim.policy(&self.inner.policy).on_failure;
-        match self.claim(claim).await? {
-            Decision::Run(permit) => run(permit, work, on_failure).await.map(Once::Ran),
-            Decision::Unprotected(permit) => run(permit, work, on_failure).await.map(Once::Unprotected),
-            Decision::Replay(replay) => replayed(&replay).map(Once::Replayed),
-            Decision::Busy(busy) => Ok(Once::Busy(busy)),
-            Decision::Mismatch(mismatch) => Ok(Once::Mismatch(mismatch)),
-            Decision::Held(held) => Ok(Once::Held(held)),
-        }
-    }
+/// Polls once and hands back what came of it, without waiting.
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+    poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }
 
 async fn run<T, E, F, Fut>(permit: Permit, work: F, on_failure: OnFailure) -> Result<T, OnceError<E>>

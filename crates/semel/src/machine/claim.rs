@@ -9,7 +9,13 @@ use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::outcome::Outcome;
 use crate::policy::Lapse;
-use crate::record::{Done, Duplicates, Held, Mismatches, PermitId, Record, Running, State, Step, Version};
+use crate::record::{
+    AttemptEnd, Done, Duplicates, EndedAttempt, Grant, Held, HoldReason, Mismatches, PermitId, Record,
+    Running, State, Step, Version,
+};
+
+/// How long after a claim began to probe a held record another may do so.
+pub const PROBE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Everything the machine needs to know of a claim.
 #[derive(Clone, Debug)]
@@ -18,6 +24,8 @@ pub struct Ask {
     pub key: Key,
     /// What the request looks like, if the caller says.
     pub fingerprint: Option<Fingerprint>,
+    /// What the work is, in words for people, if the caller says.
+    pub label: Option<Arc<str>>,
     /// Minted by the caller; the same on every retry of this ask.
     pub permit_id: PermitId,
     /// Who asks.
@@ -33,7 +41,7 @@ pub struct Ask {
     /// How many runs may be granted.
     pub attempts_max: Option<u32>,
     /// The event that asks, if any.
-    pub first_event: Option<Box<str>>,
+    pub first_event: Option<Arc<str>>,
     /// Whether the caller can look if the effect of a lapsed run landed.
     pub probe: Probe,
 }
@@ -80,14 +88,9 @@ pub enum Claimed {
     Mismatch,
     /// Nobody may run until somebody decides.
     Held,
-    /// Look whether the effect landed, then ask again with what was found.
-    Look,
+    /// Probe whether the effect landed, then ask again with what was found.
+    Probe,
 }
-
-/// Why a record is held.
-pub(crate) const LAPSED: &str = "lapsed";
-/// Why a record is held.
-pub(crate) const ATTEMPTS: &str = "attempts";
 
 /// Decides a claim.
 pub fn claim(found: Option<&Record>, ask: &Ask, now: Timestamp) -> Ruling<Claimed> {
@@ -99,9 +102,12 @@ pub fn claim(found: Option<&Record>, ask: &Ask, now: Timestamp) -> Ruling<Claime
     }
     match &record.state {
         State::Running(running) if running.lease_is_good(now) => claim_running(record, running, ask, now),
-        State::Running(running) => claim_lapsed(record, running, ask, now),
+        State::Running(_) => match record.lapsed_hold(now) {
+            Some(held) => claim_held(record, &held, ask, now),
+            None => grant_again(record, ask, now),
+        },
         State::Released(_) => grant_again(record, ask, now),
-        State::Held(_) => Ruling::unchanged(Claimed::Held),
+        State::Held(held) => claim_held(record, held, ask, now),
         State::Done(_) => Ruling::unchanged(Claimed::Replay),
     }
 }
@@ -118,7 +124,7 @@ pub enum Recorded {
 /// Decides a claim that brings its outcome along.
 pub fn record_once(found: Option<&Record>, ask: &Ask, outcome: &Outcome, now: Timestamp) -> Ruling<Recorded> {
     if let Some(State::Done(done)) = live(found, now).map(|record| &record.state)
-        && done.permit_id == ask.permit_id
+        && done.grant.permit_id == ask.permit_id
         && done.outcome == *outcome
     {
         // The reply to the first ask was lost; this is its retry, not a duplicate.
@@ -128,7 +134,7 @@ pub fn record_once(found: Option<&Record>, ask: &Ask, outcome: &Outcome, now: Ti
     match (answer, write) {
         (Claimed::Run, Some(write)) => {
             let granted = write.next.unstamped();
-            Ruling::write(Recorded::Recorded, done(granted, ask.permit_id, outcome.clone()), now)
+            Ruling::write(Recorded::Recorded, done(granted, granted.state.grant().clone(), outcome.clone()), now)
         }
         (refusal, write) => Ruling { answer: Recorded::Refused(refusal), write },
     }
@@ -152,35 +158,48 @@ fn mismatch(record: &Record, other: Fingerprint, now: Timestamp) -> Ruling<Claim
 }
 
 fn claim_running(record: &Record, running: &Running, ask: &Ask, now: Timestamp) -> Ruling<Claimed> {
-    if running.permit_id == ask.permit_id {
+    if running.grant.permit_id == ask.permit_id {
         let renewed = Running { leased_at: Timestamp::UNSTAMPED, lease: ask.lease, ..running.clone() };
         return Ruling::write(Claimed::Run, record.in_state(State::Running(renewed)), now);
     }
-    if ask.reentry == Reentry::Allowed && running.owner == ask.owner {
-        return Ruling::write(Claimed::Run, next_attempt(record, ask), now);
+    if ask.reentry == Reentry::Allowed && running.grant.owner == ask.owner {
+        return Ruling::write(Claimed::Run, next_attempt(record, ask, now), now);
     }
     Ruling::unchanged(Claimed::Busy { retry_after: running.lease_until().since(now) })
 }
 
-fn claim_lapsed(record: &Record, running: &Running, ask: &Ask, now: Timestamp) -> Ruling<Claimed> {
-    match (record.lapse, &ask.probe) {
-        (Lapse::Rerun, _) | (Lapse::Hold, Probe::NotLanded) => grant_again(record, ask, now),
-        (Lapse::Hold, Probe::Offered) => Ruling::unchanged(Claimed::Look),
-        (Lapse::Hold, Probe::Landed(outcome)) => {
-            let next = done(record, running.permit_id, outcome.clone());
+/// Decides a claim of a record that is held, or that has lapsed under `hold` and is yet to be written as held.
+fn claim_held(record: &Record, held: &Held, ask: &Ask, now: Timestamp) -> Ruling<Claimed> {
+    let may_probe = !matches!(held.reason, HoldReason::Attempts);
+    match &ask.probe {
+        Probe::NotLanded if may_probe => grant_again(record, ask, now),
+        Probe::Landed(outcome) if may_probe => {
+            let next = decided(record, done(record, held.grant.clone(), outcome.clone()), now);
             Ruling::write(Claimed::Replay, next, now)
         }
-        (Lapse::Hold, Probe::None | Probe::CannotTell) => hold(record, LAPSED, now),
+        // Written before anybody probes: of all claims that bring a probe, one gets to use it.
+        Probe::Offered if may_probe && is_due(held, now) => {
+            let probed = Held { probed_at: Some(now), ..held.clone() };
+            Ruling::write(Claimed::Probe, record.in_state(State::Held(probed)), now)
+        }
+        _ if matches!(record.state, State::Held(_)) => Ruling::unchanged(Claimed::Held),
+        _ => Ruling::write(Claimed::Held, record.in_state(State::Held(held.clone())), now),
     }
+}
+
+fn is_due(held: &Held, now: Timestamp) -> bool {
+    held.probed_at.is_none_or(|probed_at| now >= probed_at.plus(PROBE_PAUSE))
 }
 
 fn grant_first(ask: &Ask, now: Timestamp) -> Ruling<Claimed> {
     let next = Record {
         key: ask.key.clone(),
         fingerprint: ask.fingerprint,
+        label: ask.label.clone(),
         state: State::Running(running(ask, Vec::new())),
         attempt: 1,
-        pardoned: 0,
+        attempts_forgiven: 0,
+        past_attempts: Vec::new(),
         lapse: ask.lapse,
         retention: ask.retention,
         first_seen_at: Timestamp::UNSTAMPED,
@@ -194,14 +213,15 @@ fn grant_first(ask: &Ask, now: Timestamp) -> Ruling<Claimed> {
 }
 
 fn grant_again(record: &Record, ask: &Ask, now: Timestamp) -> Ruling<Claimed> {
-    let counted = record.attempt.saturating_sub(record.pardoned);
+    let counted = record.attempt.saturating_sub(record.attempts_forgiven);
     if ask.attempts_max.is_some_and(|most| counted >= most) {
-        return hold(record, ATTEMPTS, now);
+        let next = decided(record, held(record, HoldReason::Attempts), now);
+        return Ruling::write(Claimed::Held, next, now);
     }
-    Ruling::write(Claimed::Run, next_attempt(record, ask), now)
+    Ruling::write(Claimed::Run, next_attempt(record, ask, now), now)
 }
 
-fn next_attempt(record: &Record, ask: &Ask) -> Record {
+fn next_attempt(record: &Record, ask: &Ask, now: Timestamp) -> Record {
     // Steps of another request must not be taken for steps of this one.
     let same_request = match (record.fingerprint, ask.fingerprint) {
         (Some(first), Some(this)) => first == this,
@@ -210,41 +230,57 @@ fn next_attempt(record: &Record, ask: &Ask) -> Record {
     let steps = if same_request { record.steps().to_vec() } else { Vec::new() };
     Record {
         fingerprint: ask.fingerprint.or(record.fingerprint),
+        label: ask.label.clone().or_else(|| record.label.clone()),
         attempt: record.attempt.saturating_add(1),
+        past_attempts: record.past_attempts_and(last_attempt(record, now)),
         lapse: ask.lapse,
         retention: ask.retention,
         ..record.in_state(State::Running(running(ask, steps)))
     }
 }
 
+/// The attempt that a next one follows. One that still runs ends now: its lease ran out, or its owner came back.
+fn last_attempt(record: &Record, now: Timestamp) -> Option<EndedAttempt> {
+    let State::Running(running) = &record.state else { return record.ended_attempt() };
+    let (until, reason) = if running.lease_is_good(now) {
+        (now, "its owner claimed it again")
+    } else {
+        (running.lease_until(), "")
+    };
+    Some(record.attempt_ended(&running.grant, until, AttemptEnd::Lapsed, reason))
+}
+
 fn running(ask: &Ask, steps: Vec<Step>) -> Running {
     Running {
-        permit_id: ask.permit_id,
-        owner: Arc::clone(&ask.owner),
-        fence: Version::UNSTAMPED,
-        granted_at: Timestamp::UNSTAMPED,
+        grant: Grant {
+            permit_id: ask.permit_id,
+            owner: Arc::clone(&ask.owner),
+            fence: Version::UNSTAMPED,
+            granted_at: Timestamp::UNSTAMPED,
+        },
         leased_at: Timestamp::UNSTAMPED,
         lease: ask.lease,
         steps,
     }
 }
 
-fn hold(record: &Record, reason: &str, now: Timestamp) -> Ruling<Claimed> {
-    Ruling::write(Claimed::Held, held(record, reason), now)
+/// The record as held, with the grant and the steps that it had.
+pub(super) fn held(record: &Record, reason: HoldReason) -> Record {
+    record.in_state(State::Held(Held {
+        grant: record.state.grant().clone(),
+        held_at: Timestamp::UNSTAMPED,
+        reason,
+        probed_at: None,
+        steps: record.steps().to_vec(),
+    }))
 }
 
-/// The record as held, with the steps that it had.
-pub(super) fn held(record: &Record, reason: &str) -> Record {
-    let held = Held { held_at: Timestamp::UNSTAMPED, reason: reason.into(), steps: record.steps().to_vec() };
-    record.in_state(State::Held(held))
+/// The record as done under this grant.
+pub(super) fn done(record: &Record, grant: Grant, outcome: Outcome) -> Record {
+    record.in_state(State::Done(Done { grant, settled_at: Timestamp::UNSTAMPED, outcome }))
 }
 
-/// The record as done, under the fence of the run that it had.
-pub(super) fn done(record: &Record, permit_id: PermitId, outcome: Outcome) -> Record {
-    let fence = match &record.state {
-        State::Running(running) => running.fence,
-        State::Done(_) | State::Released(_) | State::Held(_) => Version::UNSTAMPED,
-    };
-    let done = Done { permit_id, fence, settled_at: Timestamp::UNSTAMPED, outcome };
-    record.in_state(State::Done(done))
+/// The record that follows `record` when somebody else than its run decides: how the run ended stays in the history.
+pub(super) fn decided(record: &Record, next: Record, now: Timestamp) -> Record {
+    Record { past_attempts: record.past_attempts_and(last_attempt(record, now)), ..next }
 }

@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::key::Key;
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::{Lapse, RETENTION_MAX};
-use crate::record::{Done, Duplicates, Mismatches, PermitId, Record, State, Version};
+use crate::record::{Done, Duplicates, Grant, Mismatches, PermitId, Record, State, Version};
 
 /// The kind of an outcome that is an offset.
 pub const OFFSET_KIND: &str = "offset";
@@ -129,7 +129,7 @@ pub fn read(record: &Record) -> Option<Offset> {
 
 fn read_done(record: &Record) -> Option<(Offset, PermitId)> {
     let State::Done(done) = &record.state else { return None };
-    Some((decode(&done.outcome)?, done.permit_id))
+    Some((decode(&done.outcome)?, done.grant.permit_id))
 }
 
 fn moved(from: Offset, wanted: &Move) -> Offset {
@@ -151,8 +151,7 @@ fn moved(from: Offset, wanted: &Move) -> Offset {
 
 fn done(permit_id: PermitId, offset: &Offset) -> State {
     State::Done(Done {
-        permit_id,
-        fence: Version::UNSTAMPED,
+        grant: Grant { permit_id, ..Grant::forgotten(Timestamp::UNSTAMPED) },
         settled_at: Timestamp::UNSTAMPED,
         outcome: encode(offset),
     })
@@ -163,9 +162,11 @@ fn fresh(key: &Key, state: State) -> Record {
     Record {
         key: key.clone(),
         fingerprint: None,
+        label: None,
         state,
         attempt: 1,
-        pardoned: 0,
+        attempts_forgiven: 0,
+        past_attempts: Vec::new(),
         lapse: Lapse::Rerun,
         retention: RETENTION_MAX,
         first_seen_at: Timestamp::UNSTAMPED,

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::claim::{done, held};
+use super::claim::{decided, done, held};
 use super::ruling::{Ruling, live};
 use crate::clock::Timestamp;
 use crate::outcome::Outcome;
-use crate::record::{PermitId, Record, Released, Running, State, Version};
+use crate::record::{Grant, Held, HoldReason, PermitId, Record, Released, Running, State, Version};
 
 /// What shows that a caller holds a run: the permit id, and the fence if it ever heard it.
 ///
@@ -27,8 +27,8 @@ impl From<PermitId> for Proof {
 }
 
 impl Proof {
-    fn is_of(self, permit_id: PermitId, fence: Version) -> bool {
-        self.permit_id == permit_id && self.fence.is_none_or(|heard| heard == fence)
+    fn is_of(self, grant: &Grant) -> bool {
+        self.permit_id == grant.permit_id && self.fence.is_none_or(|heard| heard == grant.fence)
     }
 }
 
@@ -64,6 +64,8 @@ pub enum HoldAnswer {
 pub enum Renewed {
     /// The lease starts anew.
     Renewed,
+    /// The run is done, under this permit: there is nothing to renew, and nothing is lost.
+    Done,
     /// Another run took over, or the record is gone: stop.
     Lost,
 }
@@ -99,10 +101,10 @@ pub fn complete(
     let permit = permit.into();
     match live(found, now) {
         Some(record) if runs_under(record, permit).is_some() => {
-            Ruling::write(Completed::Done, done(record, permit.permit_id, outcome.clone()), now)
+            Ruling::write(Completed::Done, done(record, record.state.grant().clone(), outcome.clone()), now)
         }
         Some(Record { state: State::Done(done), .. })
-            if permit.is_of(done.permit_id, done.fence) && done.outcome == *outcome =>
+            if permit.is_of(&done.grant) && done.outcome == *outcome =>
         {
             Ruling::unchanged(Completed::Done)
         }
@@ -110,31 +112,64 @@ pub fn complete(
     }
 }
 
-/// Decides the end of a run without one.
+/// Decides the end of a run without an outcome.
 pub fn release(
     found: Option<&Record>,
     permit: impl Into<Proof>,
     reason: &str,
     now: Timestamp,
 ) -> Ruling<ReleaseAnswer> {
+    let permit = permit.into();
     match live(found, now) {
-        Some(record) if runs_under(record, permit.into()).is_some() => {
-            Ruling::write(ReleaseAnswer::Released, released(record, reason), now)
+        Some(record) if runs_under(record, permit).is_some() => {
+            let next = released(record, record.state.grant().clone(), reason);
+            Ruling::write(ReleaseAnswer::Released, next, now)
+        }
+        // The reply to the first try was lost.
+        Some(Record { state: State::Released(released), .. }) if permit.is_of(&released.grant) => {
+            Ruling::unchanged(ReleaseAnswer::Released)
         }
         _ => Ruling::unchanged(ReleaseAnswer::NotHolding),
     }
 }
 
-/// Decides the end of a run that nobody may repeat before somebody has looked at it.
+/// Decides whether an operator takes a run away from its caller: the next claim runs. `by` is minted by the operator: it
+/// shows that a revocation took whose reply was lost.
+pub fn revoke(
+    found: Option<&Record>,
+    run: Proof,
+    by: PermitId,
+    reason: &str,
+    now: Timestamp,
+) -> Ruling<ReleaseAnswer> {
+    match live(found, now) {
+        Some(record) if runs_under(record, run).is_some() => {
+            let grant = Grant { permit_id: by, ..record.state.grant().clone() };
+            Ruling::write(ReleaseAnswer::Released, released(record, grant, reason), now)
+        }
+        Some(Record { state: State::Released(released), .. }) if released.grant.permit_id == by => {
+            Ruling::unchanged(ReleaseAnswer::Released)
+        }
+        _ => Ruling::unchanged(ReleaseAnswer::NotHolding),
+    }
+}
+
+/// Decides the end of a run whose outcome is unknown: no caller repeats it before a person or a probe has decided.
 pub fn hold(
     found: Option<&Record>,
     permit: impl Into<Proof>,
     reason: &str,
     now: Timestamp,
 ) -> Ruling<HoldAnswer> {
+    let permit = permit.into();
     match live(found, now) {
-        Some(record) if runs_under(record, permit.into()).is_some() => {
+        Some(record) if runs_under(record, permit).is_some() => {
+            let reason = HoldReason::Unknown(reason.into());
             Ruling::write(HoldAnswer::Held, held(record, reason), now)
+        }
+        // The reply to the first try was lost.
+        Some(Record { state: State::Held(held), .. }) if permit.is_of(&held.grant) => {
+            Ruling::unchanged(HoldAnswer::Held)
         }
         _ => Ruling::unchanged(HoldAnswer::NotHolding),
     }
@@ -148,52 +183,99 @@ pub fn renew(
     now: Timestamp,
 ) -> Ruling<Renewed> {
     let permit = permit.into();
-    let Some((record, running)) =
-        live(found, now).and_then(|record| runs_under(record, permit).map(|running| (record, running)))
-    else {
-        return Ruling::unchanged(Renewed::Lost);
-    };
-    let renewed = Running { leased_at: Timestamp::UNSTAMPED, lease, ..running.clone() };
-    Ruling::write(Renewed::Renewed, record.in_state(State::Running(renewed)), now)
+    match live(found, now) {
+        Some(record @ Record { state: State::Running(running), .. }) if permit.is_of(&running.grant) => {
+            let renewed = Running { leased_at: Timestamp::UNSTAMPED, lease, ..running.clone() };
+            Ruling::write(Renewed::Renewed, record.in_state(State::Running(renewed)), now)
+        }
+        // A heartbeat that races its own complete has lost nothing.
+        Some(Record { state: State::Done(done), .. }) if permit.is_of(&done.grant) => {
+            Ruling::unchanged(Renewed::Done)
+        }
+        _ => Ruling::unchanged(Renewed::Lost),
+    }
 }
 
-/// Decides what becomes of a held record. `permit_id` is minted by whoever resolves.
+/// Decides what becomes of a held record, or of one that lapsed under `hold`. `permit_id` is minted by the caller: it
+/// shows that a resolve took whose reply was lost.
 pub fn resolve(
     found: Option<&Record>,
     permit_id: PermitId,
     resolution: &Resolution,
     now: Timestamp,
 ) -> Ruling<Resolved> {
-    match (live(found, now), resolution) {
-        (Some(record @ Record { state: State::Held(_), .. }), Resolution::Done(outcome)) => {
-            Ruling::write(Resolved::Resolved, done(record, permit_id, outcome.clone()), now)
+    let Some(record) = live(found, now) else { return Ruling::unchanged(Resolved::NotHeld) };
+    if is_resolved_by(record, permit_id, resolution) {
+        return Ruling::unchanged(Resolved::Resolved);
+    }
+    if !matches!(record.state, State::Held(_)) && record.lapsed_hold(now).is_none() {
+        return Ruling::unchanged(Resolved::NotHeld);
+    }
+    let grant = Grant { permit_id, fence: Version::UNSTAMPED, ..record.state.grant().clone() };
+    let next = match resolution {
+        Resolution::Done(outcome) => done(record, grant, outcome.clone()),
+        // A record that was held for its attempts would be held again at once, if they still counted.
+        Resolution::Release { reason } => {
+            Record { attempts_forgiven: record.attempt, ..released(record, grant, reason) }
         }
-        (Some(record @ Record { state: State::Held(_), .. }), Resolution::Release { reason }) => {
-            // Whoever releases a held record wants it to run: without the pardon, a record held for its
-            // attempts would be held again at once.
-            let next = Record { pardoned: record.attempt, ..released(record, reason) };
-            Ruling::write(Resolved::Resolved, next, now)
+    };
+    Ruling::write(Resolved::Resolved, decided(record, next, now), now)
+}
+
+/// Whether an earlier try of this resolve took, and its reply was lost.
+fn is_resolved_by(record: &Record, permit_id: PermitId, resolution: &Resolution) -> bool {
+    match (&record.state, resolution) {
+        (State::Done(done), Resolution::Done(outcome)) => {
+            done.grant.permit_id == permit_id && done.outcome == *outcome
         }
-        (Some(Record { state: State::Done(done), .. }), Resolution::Done(outcome))
-            if done.permit_id == permit_id && done.outcome == *outcome =>
-        {
-            // The reply to the first try was lost.
-            Ruling::unchanged(Resolved::Resolved)
-        }
-        _ => Ruling::unchanged(Resolved::NotHeld),
+        (State::Released(released), Resolution::Release { .. }) => released.grant.permit_id == permit_id,
+        _ => false,
     }
 }
 
-/// The run that this permit holds, lapsed or not: until somebody takes over, it is still its own.
+/// What `mend` is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mended {
+    /// The record is done with the outcome that its sibling has.
+    Done,
+    /// It is not a left-over of that run; nothing changed.
+    Unrelated,
+}
+
+/// Decides whether a record of several that were claimed together is completed with the outcome of a sibling that is
+/// done: it still runs, or has lapsed, under the permit that the sibling was completed under.
+pub fn mend(
+    found: Option<&Record>,
+    permit_id: PermitId,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Ruling<Mended> {
+    let Some(record) = live(found, now) else { return Ruling::unchanged(Mended::Unrelated) };
+    let is_left_over = match &record.state {
+        State::Running(_) | State::Held(Held { reason: HoldReason::Lapsed, .. }) => {
+            record.state.grant().permit_id == permit_id
+        }
+        State::Done(_) | State::Released(_) | State::Held(_) => false,
+    };
+    if !is_left_over {
+        return Ruling::unchanged(Mended::Unrelated);
+    }
+    Ruling::write(Mended::Done, done(record, record.state.grant().clone(), outcome.clone()), now)
+}
+
+/// The run that this permit holds, lapsed or not: until another run is granted, it is still its own.
 pub(super) fn runs_under(record: &Record, permit: Proof) -> Option<&Running> {
     match &record.state {
-        State::Running(running) if permit.is_of(running.permit_id, running.fence) => Some(running),
+        State::Running(running) if permit.is_of(&running.grant) => Some(running),
         State::Running(_) | State::Done(_) | State::Released(_) | State::Held(_) => None,
     }
 }
 
-fn released(record: &Record, reason: &str) -> Record {
-    let released =
-        Released { settled_at: Timestamp::UNSTAMPED, reason: reason.into(), steps: record.steps().to_vec() };
-    record.in_state(State::Released(released))
+fn released(record: &Record, grant: Grant, reason: &str) -> Record {
+    record.in_state(State::Released(Released {
+        grant,
+        settled_at: Timestamp::UNSTAMPED,
+        reason: reason.into(),
+        steps: record.steps().to_vec(),
+    }))
 }

@@ -13,7 +13,7 @@ mod finding;
 mod memory;
 mod scan;
 
-pub use contract::{Answer, Reply, Store, Swap, SwapReply, Swept};
+pub use contract::{Answer, Caching, Loaded, Reply, Store, Swap, SwapReplies, SwapReply, Swaps, Swept};
 pub use finding::{Finding, Verdict};
 pub use memory::{MemoryStore, MemoryStoreBuilder};
 pub use scan::{Filter, Page, Scan};

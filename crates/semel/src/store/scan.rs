@@ -1,8 +1,11 @@
 //! Which records a person or a tool wants to see, page by page.
 
+use std::sync::Arc;
+
 use crate::clock::Timestamp;
+use crate::error::Error;
 use crate::key::RecordId;
-use crate::record::{Record, StateWord};
+use crate::record::{Record, StateKind};
 
 /// Which records to show; an empty filter shows all.
 #[derive(Clone, Debug, Default)]
@@ -14,19 +17,19 @@ pub struct Filter {
     /// The name must be this one.
     pub name: Option<Box<str>>,
     /// The state must be one of these; empty for any.
-    pub states: Vec<StateWord>,
+    pub states: Vec<StateKind>,
     /// The record must have been first seen before this moment.
     pub first_seen_before: Option<Timestamp>,
 }
 
 impl Filter {
-    /// Whether the record is to be shown.
-    pub fn matches(&self, record: &Record) -> bool {
+    /// Whether the record is to be shown at `now`. A run that lapsed under `hold` counts as held.
+    pub fn matches(&self, record: &Record, now: Timestamp) -> bool {
         let mut scope = record.key.scope();
         self.scope.iter().all(|part| scope.next() == Some(part))
             && self.operation.as_deref().is_none_or(|operation| operation == record.key.operation())
             && self.name.as_deref().is_none_or(|name| name == record.key.name())
-            && (self.states.is_empty() || self.states.contains(&record.state.word()))
+            && (self.states.is_empty() || self.states.contains(&record.kind_at(now)))
             && self.first_seen_before.is_none_or(|moment| record.first_seen_at < moment)
     }
 }
@@ -46,7 +49,9 @@ pub struct Scan {
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// In the order of their ids. Records past their keep may be among them.
-    pub records: Vec<Record>,
+    pub records: Vec<Arc<Record>>,
+    /// Records that cannot be read, with the reason; no filter applies to them.
+    pub damaged: Vec<(RecordId, Error)>,
     /// What to give as `after` for the next page; `None` after the last.
     pub next: Option<RecordId>,
 }

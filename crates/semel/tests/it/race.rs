@@ -28,7 +28,7 @@ fn eight_threads_at_a_barrier_over_twenty_thousand_keys_have_one_winner_each() {
                         match semel.claim(Claim::new(&key)).await.unwrap() {
                             Decision::Run(_) => drop(won.fetch_add(1, Ordering::SeqCst)),
                             Decision::Busy(_) => {}
-                            other => panic!("{}", other.word()),
+                            other => panic!("{}", other.as_str()),
                         }
                     }
                 });
@@ -59,7 +59,7 @@ async fn two_hundred_tasks_on_one_key_run_it_once_a_thousand_rounds_over() {
                             permit.complete(outcome("paid")).await.unwrap();
                         }
                         Decision::Busy(_) | Decision::Replay(_) => {}
-                        other => panic!("{}", other.word()),
+                        other => panic!("{}", other.as_str()),
                     }
                 })
             })

@@ -54,7 +54,7 @@ pub(crate) fn outcome(text: &str) -> Outcome {
 pub(crate) fn granted(decision: Decision) -> Permit {
     match decision {
         Decision::Run(permit) => permit,
-        other => panic!("expected to run, was told {}", other.word()),
+        other => panic!("expected to run, was told {}", other.as_str()),
     }
 }
 
@@ -62,6 +62,6 @@ pub(crate) fn granted(decision: Decision) -> Permit {
 pub(crate) fn replayed(decision: Decision) -> String {
     match decision {
         Decision::Replay(replay) => String::from_utf8(replay.outcome().bytes().to_vec()).unwrap(),
-        other => panic!("expected a replay, was told {}", other.word()),
+        other => panic!("expected a replay, was told {}", other.as_str()),
     }
 }

@@ -84,7 +84,7 @@ impl Caller {
                 return Ok(());
             }
             other @ (Decision::Mismatch(_) | Decision::Held(_) | Decision::Unprotected(_)) => {
-                say::wrong(&format_args!("{name} was answered with {}", other.word()));
+                say::wrong(&format_args!("{name} was answered with {}", other.as_str()));
                 return Ok(());
             }
         };
@@ -178,5 +178,5 @@ fn replayed(replay: &Replay, asked: &Left) {
         return say::wrong(&format_args!("{name} was replayed and is not done"));
     };
     let outcome = payload::read(replay.outcome());
-    say::line(format_args!("replayed {name} {permit_id:x} {} {outcome}", done.fence.get()));
+    say::line(format_args!("replayed {name} {permit_id:x} {} {outcome}", done.grant.fence.get()));
 }

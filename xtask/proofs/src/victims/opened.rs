@@ -149,5 +149,5 @@ fn is_outage(error: &semel::Error) -> bool {
 
 fn left(record: &Record) -> Option<Left> {
     let State::Running(running) = &record.state else { return None };
-    Some(Left { key: record.key.clone(), permit_id: running.permit_id, retention: record.retention })
+    Some(Left { key: record.key.clone(), permit_id: running.grant.permit_id, retention: record.retention })
 }

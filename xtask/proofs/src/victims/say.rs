@@ -37,12 +37,12 @@ fn write_found(out: &mut impl Write, record: &Record) -> io::Result<()> {
     let (name, attempt) = (record.key.name(), record.attempt);
     match &record.state {
         State::Running(running) => {
-            let (fence, permit_id) = (running.fence.get(), running.permit_id.get());
+            let (fence, permit_id) = (running.grant.fence.get(), running.grant.permit_id.get());
             writeln!(out, "found {name} running {fence} {attempt} {permit_id:x}")
         }
         State::Done(done) => {
             let outcome = payload::read(&done.outcome);
-            writeln!(out, "found {name} done {} {attempt} {outcome}", done.fence.get())
+            writeln!(out, "found {name} done {} {attempt} {outcome}", done.grant.fence.get())
         }
         State::Released(released) => writeln!(out, "found {name} released {} {attempt} -", released.reason),
         State::Held(held) => writeln!(out, "wrong {name} is held: {}", held.reason),

@@ -19,6 +19,6 @@ pub(crate) async fn tamper(shelf: &Shelf, from: &[u8], to: &[u8]) {
     bytes[at..at + to.len()].copy_from_slice(to);
     done.outcome = Outcome::new(done.outcome.kind().clone(), bytes);
     let swap = Swap { expected, next: Draft::from_unstamped(changed), keep: Keep::Forever };
-    let replies = store.swap(vec![swap]).await.expect("is up").value;
+    let replies = store.swap([swap].into()).await.expect("is up").value;
     assert!(matches!(replies[..], [SwapReply::Swapped(_)]), "{replies:?}");
 }

@@ -89,7 +89,7 @@ impl Life {
         Err(format!(
             "{:?} {} is served, and {:?} was acknowledged last",
             found.version,
-            found.state.word().as_str(),
+            found.state.kind().as_str(),
             self.version()
         ))
     }

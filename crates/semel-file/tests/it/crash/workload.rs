@@ -126,7 +126,7 @@ impl Workload {
     }
 
     fn settle(&mut self, record: &Record, running: &Running, now: Timestamp) -> Option<Write> {
-        let permit_id = running.permit_id;
+        let permit_id = running.grant.permit_id;
         match self.dice.number(1, 100) {
             1..=60 => {
                 let outcome = self.outcome();

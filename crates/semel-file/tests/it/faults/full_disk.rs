@@ -32,7 +32,7 @@ impl Bench {
     }
 
     fn swap(&self, swap: Swap) -> SwapReply {
-        ready(self.store.swap(vec![swap])).unwrap().value.remove(0)
+        ready(self.store.swap([swap].into())).unwrap().value.remove(0)
     }
 
     /// A claim of a key that nobody claimed before.
@@ -58,10 +58,10 @@ impl Bench {
 
     fn renew(&self, record: &Record) -> semel::Result<Arc<Record>> {
         let State::Running(running) = &record.state else { panic!("{record:?}") };
-        let write = renew(Some(record), running.permit_id, sample::LONG, record.changed_at).write;
+        let write = renew(Some(record), running.grant.permit_id, sample::LONG, record.changed_at).write;
         let write = sample::written(write).unwrap();
         let swap = Swap { expected: Some(record.version), next: write.next, keep: write.keep };
-        match ready(self.store.swap(vec![swap]))?.value.remove(0) {
+        match ready(self.store.swap([swap].into()))?.value.remove(0) {
             SwapReply::Swapped(record) => Ok(record),
             other => panic!("{other:?}"),
         }
@@ -69,7 +69,7 @@ impl Bench {
 
     fn settle(&self, record: &Record, ending: Ending) -> SwapReply {
         let State::Running(running) = &record.state else { panic!("{record:?}") };
-        let (permit_id, now): (PermitId, _) = (running.permit_id, record.changed_at);
+        let (permit_id, now): (PermitId, _) = (running.grant.permit_id, record.changed_at);
         let write = match ending {
             Ending::Complete => complete(Some(record), permit_id, &Outcome::success(*b"done"), now).write,
             Ending::Release => release(Some(record), permit_id, "gave up", now).write,

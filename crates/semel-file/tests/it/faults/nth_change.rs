@@ -76,7 +76,7 @@ fn says_why(store: &FileStore) -> Result<(), String> {
         let key = Key::scoped(["faults"], "charge", &format!("late-{number}")).unwrap();
         let write = sample::running(&sample::ask(&key)).unwrap();
         let swap = Swap { expected: None, next: write.next, keep: write.keep };
-        match ready(store.swap(vec![swap])) {
+        match ready(store.swap([swap].into())) {
             Ok(answer) => match answer.value.first() {
                 Some(SwapReply::Swapped(_)) => return Err("a later claim was acknowledged".to_owned()),
                 other => return Err(format!("a later claim was answered: {other:?}")),

@@ -33,7 +33,7 @@ async fn call(caller: usize, store: Arc<FileStore>, disk: FailingDisk, told: Arc
         let write = sample::running(&sample::ask(&key)).unwrap();
         let has_failed = disk.failed().is_some();
         let swap = Swap { expected: None, next: write.next, keep: write.keep };
-        let answer = store.swap(vec![swap]).await;
+        let answer = store.swap([swap].into()).await;
         let mut told = told.lock().unwrap();
         match answer.map(|answer| answer.value.into_iter().next()) {
             Ok(Some(SwapReply::Swapped(record))) => {

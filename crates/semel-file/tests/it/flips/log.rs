@@ -131,7 +131,7 @@ fn first(key: &Key, dice: &mut Dice) -> Swap {
 
 fn permit_of(record: &Record, otherwise: PermitId) -> PermitId {
     match &record.state {
-        semel::record::State::Running(running) => running.permit_id,
+        semel::record::State::Running(running) => running.grant.permit_id,
         _ => otherwise,
     }
 }

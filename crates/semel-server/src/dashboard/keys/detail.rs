@@ -124,14 +124,14 @@ fn facts(record: &Record, now: Timestamp) -> Markup {
         dl.facts {
             div { dt { "Attempt" } dd {
                 (record.attempt)
-                @if record.pardoned > 0 { span.muted { ", of which " (record.pardoned) " no longer count against a bound" } }
+                @if record.attempts_forgiven > 0 { span.muted { ", of which " (record.attempts_forgiven) " no longer count against a bound" } }
             } }
             @if let RecordState::Running(running) = &record.state {
-                div { dt { "Owner" } dd { bdi { (running.owner) } } }
-                div { dt { "Fence" } dd { (running.fence.get()) } }
+                div { dt { "Owner" } dd { bdi { (running.grant.owner) } } }
+                div { dt { "Fence" } dd { (running.grant.fence.get()) } }
                 div { dt { "Lease" } dd { (span::shown(running.lease)) " from " (moment(running.leased_at, now)) } }
             }
-            @if let RecordState::Done(done) = &record.state { div { dt { "Fence" } dd { (done.fence.get()) } } }
+            @if let RecordState::Done(done) = &record.state { div { dt { "Fence" } dd { (done.grant.fence.get()) } } }
             div { dt { "Duplicates" } dd { (grouped(record.duplicates.count)) span.muted { " answered without a run" } } }
             div { dt { "Mismatches" } dd { (mismatches(record)) } }
             div { dt { "On lapse" } dd { (match record.lapse { Lapse::Rerun => "rerun: the next claim runs again", Lapse::Hold => "hold: somebody must decide" }) } }

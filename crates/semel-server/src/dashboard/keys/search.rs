@@ -9,7 +9,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use semel::clock::Timestamp;
-use semel::record::{Record, StateWord};
+use semel::record::{Record, StateKind};
 use semel::store::{Filter, Store};
 use semel::{Key, RecordId, Result as SemelResult};
 use tokio::time::{Instant, timeout};
@@ -134,7 +134,7 @@ fn head(wanted: &Wanted) -> Markup {
             div.row {
                 fieldset {
                     legend.sr { "State" }
-                    @for word in StateWord::ALL {
+                    @for word in StateKind::ALL {
                         label.choice {
                             input type="checkbox" name="state" value=(word.as_str()) checked[wanted.states.contains(&word)];
                             (labelled(word.as_str(), word.as_str()))
@@ -232,7 +232,7 @@ struct Wanted {
     scope: String,
     operation: String,
     name: String,
-    states: Vec<StateWord>,
+    states: Vec<StateKind>,
     older_than: String,
     after: String,
 }
@@ -256,7 +256,7 @@ impl Wanted {
                 "older_than" => wanted.older_than = value,
                 "after" => wanted.after = value,
                 "state" => {
-                    wanted.states.extend(StateWord::ALL.into_iter().find(|word| word.as_str() == value));
+                    wanted.states.extend(StateKind::ALL.into_iter().find(|word| word.as_str() == value));
                 }
                 // Links from elsewhere may carry more.
                 _ => {}

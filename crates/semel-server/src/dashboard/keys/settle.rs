@@ -219,7 +219,7 @@ fn what_release_means(running: &Running, now: Timestamp) -> Markup {
             p { "Its lease has lapsed: it was last renewed " (renewed) " ago." }
         }
         p {
-            strong { "Releasing stops nobody." } " If " bdi { (running.owner) } " still runs, it goes on beside the next claim until it notices; its \
+            strong { "Releasing stops nobody." } " If " bdi { (running.grant.owner) } " still runs, it goes on beside the next claim until it notices; its \
             complete is refused as lost, and its outcome is not stored. Stop that process first if you can."
         }
     }
@@ -237,7 +237,7 @@ fn instead(record: &Record) -> &'static str {
 /// What was looked at: a run by its fence, which stays the same while it renews its lease; anything else by its version.
 fn shown_version(record: &Record) -> u64 {
     match &record.state {
-        RecordState::Running(running) => running.fence.get(),
+        RecordState::Running(running) => running.grant.fence.get(),
         RecordState::Held(_) | RecordState::Done(_) | RecordState::Released(_) => record.version.get(),
     }
 }

@@ -54,10 +54,10 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
     match &record.state {
         State::Running(running) => {
             let granted = html! {
-                strong { "Attempt " (record.attempt) " was granted" } " to " bdi { (running.owner) } ", with the fence " (running.fence.get())
+                strong { "Attempt " (record.attempt) " was granted" } " to " bdi { (running.grant.owner) } ", with the fence " (running.grant.fence.get())
             };
-            events.push(event(running.granted_at, "running", granted));
-            if running.leased_at > running.granted_at {
+            events.push(event(running.grant.granted_at, "running", granted));
+            if running.leased_at > running.grant.granted_at {
                 events.push(event(
                     running.leased_at,
                     "running",
@@ -67,7 +67,7 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
             events.push(event(running.lease_until(), "lapsed", lapse(record, running, now)));
         }
         State::Done(done) => {
-            let what = html! { strong { "Completed" } " by attempt " (record.attempt) ", under the fence " (done.fence.get()) };
+            let what = html! { strong { "Completed" } " by attempt " (record.attempt) ", under the fence " (done.grant.fence.get()) };
             events.push(event(done.settled_at, "done", what));
         }
         State::Released(released) => {

@@ -110,5 +110,5 @@ async fn an_action_without_a_reason_or_with_a_broken_form_changes_nothing() {
         assert_eq!(answer.status, 400, "{form:?}");
         assert!(answer.text().contains("Nothing was changed"), "{}", answer.text());
     }
-    assert_eq!(semel.get(&key).await.expect("answers").expect("is there").state.word().as_str(), "held");
+    assert_eq!(semel.get(&key).await.expect("answers").expect("is there").state.kind().as_str(), "held");
 }

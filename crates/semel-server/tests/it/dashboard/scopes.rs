@@ -80,9 +80,9 @@ async fn a_scoped_operator_changes_nothing_of_others() {
         assert_eq!(browser.post(&page, &form).await.status, 404);
     }
     let found = semel.get(&foreign).await.expect("answers").expect("is there");
-    assert_eq!(found.state.word().as_str(), "held");
+    assert_eq!(found.state.kind().as_str(), "held");
     let version = browser.hidden(&format!("{}/resolve", path(&own)), "version").await;
     let form = [("csrf", csrf.as_str()), ("version", &version), ("reason", "because"), ("how", "release")];
     assert_eq!(browser.post(&format!("{}/resolve", path(&own)), &form).await.status, 303, "its own it does");
-    assert_eq!(semel.get(&own).await.expect("answers").expect("is there").state.word().as_str(), "released");
+    assert_eq!(semel.get(&own).await.expect("answers").expect("is there").state.kind().as_str(), "released");
 }

@@ -1,6 +1,6 @@
 //! What an operator does is written down before it is done.
 
-use semel::record::StateWord;
+use semel::record::StateKind;
 use semel::{ErrorKind, Key};
 use semel_ops::operator_actions::Settled;
 use semel_server::access::Caller;
@@ -25,8 +25,8 @@ async fn release(server: &Server, key: &Key) -> semel::Result<Settled> {
     operator_actions::release(server.served(), &Caller::local(), &record, "it hangs", None).await
 }
 
-async fn state(server: &Server, key: &Key) -> StateWord {
-    server.served().semel.get(key).await.expect("is read").expect("is there").state.word()
+async fn state(server: &Server, key: &Key) -> StateKind {
+    server.served().semel.get(key).await.expect("is read").expect("is there").state.kind()
 }
 
 #[tokio::test]
@@ -51,8 +51,8 @@ async fn an_action_that_cannot_be_written_down_is_not_done() {
     std::fs::create_dir(&path).expect("is in the way");
     let error = release(&server, &key).await.expect_err("cannot be written down");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert_eq!(state(&server, &key).await, StateWord::Running, "nothing was done");
+    assert_eq!(state(&server, &key).await, StateKind::Running, "nothing was done");
     std::fs::remove_dir(&path).expect("is removed");
     assert_eq!(release(&server, &key).await.expect("is done"), Settled::Released);
-    assert_eq!(state(&server, &key).await, StateWord::Released);
+    assert_eq!(state(&server, &key).await, StateKind::Released);
 }

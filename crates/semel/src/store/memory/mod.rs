@@ -2,12 +2,12 @@
 //!
 //! - [`store`]: the four methods, and the bound that they keep.
 //! - [`shard`]: one lock's worth of records, and what finds the ones past their keep without a scan.
-//! - [`packed`]: one record in one allocation.
+//! - [`slot`]: one record, with what is read without looking into it.
 //! - [`room`]: how many records and bytes there are, and what happens at the bound.
 
-mod packed;
 mod room;
 mod shard;
+mod slot;
 mod store;
 
 pub use store::{MemoryStore, MemoryStoreBuilder};

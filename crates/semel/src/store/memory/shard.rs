@@ -6,20 +6,20 @@ use std::collections::{BinaryHeap, VecDeque};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::packed::{Packed, Tick};
 use super::room::Room;
+use super::slot::{Slot, Tick, id_part};
 use crate::clock::Timestamp;
 use crate::id_map::IdSpread;
 use crate::key::RecordId;
 use crate::record::Version;
 
-/// Part of an id: names a record of a shard in four bytes, well enough to find it and check.
+/// Names a record of a shard in four bytes, well enough to find it and check.
 type Hint = u32;
 
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     spread: IdSpread,
-    records: HashTable<Packed>,
+    records: HashTable<Slot>,
     /// When to look at which record, earliest first. A record has at least one entry at or before the end of
     /// its keep; the ones that a later write made wrong are skipped when their time comes.
     looks: BinaryHeap<Reverse<(Tick, Hint)>>,
@@ -29,11 +29,14 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn get(&self, id: &RecordId, now: Timestamp) -> Option<&Packed> {
-        let bytes = id.as_bytes();
-        self.records
-            .find(hash(self.spread, hint(bytes)), |packed| packed.id_bytes() == bytes)
-            .filter(|packed| packed.is_kept_at(now))
+    /// The record with this id, if it is still kept.
+    pub(super) fn get(&self, id: &RecordId, now: Timestamp) -> Option<&Slot> {
+        self.find(id).filter(|slot| slot.is_kept_at(now))
+    }
+
+    /// The record with this id, also if it is past its keep.
+    fn find(&self, id: &RecordId) -> Option<&Slot> {
+        self.records.find(hash(self.spread, hint(id_part(id))), |slot| slot.is_of(id))
     }
 
     /// The next version in this shard, of `shards` that take turns: it only grows, and no two records share one.
@@ -44,31 +47,28 @@ impl Shard {
     }
 
     /// Puts a record in, over the one that was there.
-    pub(super) fn put(&mut self, mut packed: Packed, epoch: Timestamp) -> Option<Packed> {
-        let (spread, hint) = (self.spread, hint(packed.id_bytes()));
-        let due = packed.kept_until().map_or(Tick::NEVER, |until| Tick::of(until, epoch));
-        let bytes = *packed.id_bytes();
+    pub(super) fn put(&mut self, mut slot: Slot, epoch: Timestamp) -> Option<Slot> {
+        let (spread, hint) = (self.spread, hint(slot.id_part));
+        let id = slot.record.key.id();
         match self.records.entry(
             hash(spread, hint),
-            |known| *known.id_bytes() == bytes,
-            |known| hash(spread, self::hint(known.id_bytes())),
+            |known| known.is_of(&id),
+            |known| hash(spread, self::hint(known.id_part)),
         ) {
-            Entry::Occupied(mut slot) => {
-                let looked_at = slot.get().looked_at();
+            Entry::Occupied(mut known) => {
+                let (due, looked_at) = (slot.due(epoch), known.get().looked_at);
                 if due < looked_at {
                     self.looks.push(Reverse((due, hint)));
-                    packed.set_looked_at(due);
-                } else {
-                    packed.set_looked_at(looked_at);
                 }
-                Some(std::mem::replace(slot.get_mut(), packed))
+                slot.looked_at = due.min(looked_at);
+                Some(std::mem::replace(known.get_mut(), slot))
             }
-            Entry::Vacant(slot) => {
-                packed.set_looked_at(due);
-                if due < Tick::NEVER {
-                    self.looks.push(Reverse((due, hint)));
+            Entry::Vacant(vacant) => {
+                slot.looked_at = slot.first_look(epoch);
+                if slot.looked_at < Tick::NEVER {
+                    self.looks.push(Reverse((slot.looked_at, hint)));
                 }
-                slot.insert(packed);
+                vacant.insert(slot);
                 None
             }
         }
@@ -76,12 +76,12 @@ impl Shard {
 
     /// Remembers that a record was done at `at`, for the day when the oldest must go.
     pub(super) fn note_done(&mut self, id: &RecordId, at: Tick) {
-        self.done.push_back((at, hint(id.as_bytes())));
+        self.done.push_back((at, hint(id_part(id))));
         // Notes of lives that are over would pile up in a store that never reaches its bound.
         if self.done.len() > self.records.len().saturating_mul(2).saturating_add(64) {
             let (spread, records) = (self.spread, &self.records);
             self.done.retain(|(at, hint)| {
-                records.find(hash(spread, *hint), |packed| was_done(packed, *at, *hint)).is_some()
+                records.find(hash(spread, *hint), |slot| was_done(slot, *at, *hint)).is_some()
             });
         }
     }
@@ -114,16 +114,16 @@ impl Shard {
                 break;
             }
             self.looks.pop();
-            let due = |packed: &Packed| packed.looked_at() == tick && self::hint(packed.id_bytes()) == hint;
-            let Ok(mut slot) = self.records.find_entry(hash(self.spread, hint), due) else { continue };
-            if !slot.get().is_kept_at(now) {
-                let (packed, _) = slot.remove();
-                room.give_back(packed.cost_bytes());
+            let due = |slot: &Slot| slot.looked_at == tick && self::hint(slot.id_part) == hint;
+            let Ok(mut found) = self.records.find_entry(hash(self.spread, hint), due) else { continue };
+            if !found.get().is_kept_at(now) {
+                let (slot, _) = found.remove();
+                room.give_back(slot.cost_bytes);
                 removed = removed.saturating_add(1);
                 continue;
             }
-            let next = slot.get().kept_until().map_or(Tick::NEVER, |until| Tick::of(until, epoch));
-            slot.get_mut().set_looked_at(next);
+            let next = found.get().due(epoch);
+            found.get_mut().looked_at = next;
             if next < Tick::NEVER {
                 not_yet.push(Reverse((next, hint)));
             }
@@ -140,11 +140,11 @@ impl Shard {
             }
             self.done.pop_front();
             // A note without its record is of a life that is over.
-            if let Ok(slot) =
-                self.records.find_entry(hash(self.spread, hint), |packed| was_done(packed, at, hint))
+            if let Ok(found) =
+                self.records.find_entry(hash(self.spread, hint), |slot| was_done(slot, at, hint))
             {
-                let (packed, _) = slot.remove();
-                room.give_back(packed.cost_bytes());
+                let (slot, _) = found.remove();
+                room.give_back(slot.cost_bytes);
                 return true;
             }
         }
@@ -153,20 +153,19 @@ impl Shard {
 
     /// The ids after `after`, in order.
     pub(super) fn ids_after(&self, after: Option<RecordId>) -> Vec<RecordId> {
-        let ids = self.records.iter().map(|packed| RecordId::from_bytes(*packed.id_bytes()));
+        let ids = self.records.iter().map(|slot| slot.record.key.id());
         let mut ids: Vec<_> = ids.filter(|id| after.is_none_or(|after| *id > after)).collect();
         ids.sort_unstable();
         ids
     }
 }
 
-fn was_done(packed: &Packed, at: Tick, hint: Hint) -> bool {
-    packed.done_at() == at && self::hint(packed.id_bytes()) == hint
+fn was_done(slot: &Slot, at: Tick, hint: Hint) -> bool {
+    slot.done_at == at && self::hint(slot.id_part) == hint
 }
 
-/// The bytes of an id behind the ones that pick its shard.
-fn hint(id: &[u8; 32]) -> Hint {
-    let [_, _, _, _, a, b, c, d, ..] = *id;
+fn hint(id_part: u64) -> Hint {
+    let [a, b, c, d, ..] = id_part.to_le_bytes();
     u32::from_le_bytes([a, b, c, d])
 }
 

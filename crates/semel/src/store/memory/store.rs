@@ -4,15 +4,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::packed::{Packed, Tick};
 use super::room::{AtBound, BYTES_MAX_DEFAULT, RECORDS_MAX_DEFAULT, Room};
 use super::shard::Shard;
+use super::slot::{Slot, Tick, draft_cost_bytes};
 use crate::clock::{Clock, SystemClock, Timestamp, micros};
-use crate::error::Result;
 use crate::key::RecordId;
 use crate::lock::lock;
 use crate::record::Record;
-use crate::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use crate::store::{
+    Answer, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept,
+};
 
 const SHARDS: usize = 128;
 /// How many records a claim at the bound may have to remove before it is answered: enough to pay for the
@@ -146,7 +147,7 @@ impl MemoryStore {
     }
 
     /// What became of the swap, and when.
-    fn swap_one(&self, swap: Swap) -> Result<(SwapReply, Timestamp)> {
+    fn swap_one(&self, swap: Swap) -> (SwapReply, Timestamp) {
         let id = swap.id();
         let index = shard_of(&id);
         let mut now = self.epoch;
@@ -154,50 +155,42 @@ impl MemoryStore {
             let Some(mut shard) = self.shard(index) else { break };
             now = self.clock.now();
             let found = shard.get(&id, now);
-            if found.map(Packed::version) != swap.expected {
-                let Some(packed) = found else { return Ok((SwapReply::Stale(None), now)) };
-                let record = packed.unpack(Some(swap.next.key()))?;
-                return Ok((SwapReply::Stale(Some(Arc::new(record))), now));
+            if found.map(|slot| slot.record.version) != swap.expected {
+                return (SwapReply::Stale(found.map(|slot| Arc::clone(&slot.record))), now);
             }
             if found.is_some() {
-                return Ok((SwapReply::Swapped(self.write(&mut shard, swap, None, now)), now));
+                return (SwapReply::Swapped(self.write(&mut shard, swap, New::No, now)), now);
             }
-            let taken = Packed::cost_bytes_at_most(&swap.next);
-            if self.room.take(taken) {
-                return Ok((SwapReply::Swapped(self.write(&mut shard, swap, Some(taken), now)), now));
+            if self.room.take(draft_cost_bytes(&swap.next)) {
+                return (SwapReply::Swapped(self.write(&mut shard, swap, New::Yes, now)), now);
             }
             drop(shard);
             if !self.make_room() {
                 break;
             }
         }
-        Ok((SwapReply::Full, now))
+        (SwapReply::Full, now)
     }
 
-    /// Stamps and keeps the record, and accounts for what it costs and what it replaces. A record that is new
-    /// comes with the bytes that were taken for it.
-    fn write(
-        &self,
-        shard: &mut Shard,
-        swap: Swap,
-        taken_bytes: Option<usize>,
-        now: Timestamp,
-    ) -> Arc<Record> {
-        let index = shard_of(&swap.id());
+    /// Stamps and keeps the record, and accounts for what it costs and what it replaces. Room for a new one is taken
+    /// before.
+    fn write(&self, shard: &mut Shard, swap: Swap, new: New, now: Timestamp) -> Arc<Record> {
+        let id = swap.id();
+        let index = shard_of(&id);
         let version = shard.next_version(index, SHARDS);
         let record = swap.next.stamp(version, now);
-        let packed = Packed::new(&record, swap.keep.until(now), self.epoch);
-        let (bytes, done_at) = (packed.cost_bytes(), packed.done_at());
-        let old = shard.put(packed, self.epoch);
-        let old_bytes = old.as_ref().map(Packed::cost_bytes);
-        self.room.resize(taken_bytes.or(old_bytes).unwrap_or(0), bytes);
-        if let (Some(_), Some(gone)) = (taken_bytes, old_bytes) {
+        let slot = Slot::new(Arc::clone(&record), swap.keep.until(now), self.epoch);
+        let (bytes, done_at) = (slot.cost_bytes, slot.done_at);
+        let old = shard.put(slot, self.epoch);
+        match (new, &old) {
+            (New::No, old) => self.room.resize(old.as_ref().map_or(0, |old| old.cost_bytes), bytes),
             // It was past its keep, and gave way to the new life of its key.
-            self.room.give_back(gone);
+            (New::Yes, Some(gone)) => self.room.give_back(gone.cost_bytes),
+            (New::Yes, None) => {}
         }
-        let newly_done = done_at < Tick::NEVER && old.is_none_or(|old| old.done_at() != done_at);
+        let newly_done = done_at < Tick::NEVER && old.is_none_or(|old| old.done_at != done_at);
         if newly_done && self.at_bound != AtBound::Refuse {
-            shard.note_done(&record.key.id(), done_at);
+            shard.note_done(&id, done_at);
         }
         self.publish(shard, index);
         record
@@ -271,7 +264,7 @@ impl MemoryStore {
         swept
     }
 
-    fn scan_now(&self, scan: &Scan) -> Result<Page> {
+    fn scan_now(&self, scan: &Scan) -> Page {
         let mut page = Page::default();
         let first = scan.after.as_ref().map_or(0, shard_of);
         let (mut last, mut looks_left) = (scan.after, LOOKED_AT_MAX.max(scan.limit));
@@ -280,55 +273,50 @@ impl MemoryStore {
             for id in ids {
                 if page.records.len() >= scan.limit || looks_left == 0 {
                     page.next = last;
-                    return Ok(page);
+                    return page;
                 }
                 (last, looks_left) = (Some(id), looks_left.saturating_sub(1));
                 // The lock is taken for each record anew: a walk must not hold up claims.
-                if let Some(record) = self.load_one(&id)?
-                    && scan.filter.matches(&record)
+                if let Some(record) = self.load_one(&id)
+                    && scan.filter.matches(&record, self.clock.now())
                 {
                     page.records.push(record);
                 }
             }
         }
-        Ok(page)
+        page
     }
 
-    fn load_one(&self, id: &RecordId) -> Result<Option<Record>> {
-        let Some(shard) = self.shard(shard_of(id)) else { return Ok(None) };
-        shard.get(id, self.clock.now()).map(|packed| packed.unpack(None)).transpose()
-    }
-
-    fn swap_all(&self, batch: Vec<Swap>) -> Result<Answer<Vec<SwapReply>>> {
-        let mut replies = Vec::with_capacity(batch.len());
-        let mut latest = None;
-        for swap in batch {
-            let (reply, now) = self.swap_one(swap)?;
-            replies.push(reply);
-            latest = Some(now);
-        }
-        // The last read is not before any other, and each was made under the lock of the record it speaks of.
-        Ok(Answer { now: latest.unwrap_or_else(|| self.clock.now()), value: replies })
+    fn load_one(&self, id: &RecordId) -> Option<Arc<Record>> {
+        let shard = self.shard(shard_of(id))?;
+        shard.get(id, self.clock.now()).map(|slot| Arc::clone(&slot.record))
     }
 
     /// An answer with the present moment. That is read last, so it is never before one that the answer speaks of.
-    fn answer<T: Send + 'static>(&self, value: Result<T>) -> Reply<T> {
-        let now = self.clock.now();
-        ready(value.map(|value| Answer { now, value }))
+    fn answer<T>(&self, value: T) -> Reply<T> {
+        Reply::ready(Ok(Answer::new(self.clock.now(), value)))
     }
 }
 
 impl Store for MemoryStore {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
-        ready(self.swap_all(batch))
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
+        let mut latest = None;
+        let replies = batch.into_iter().map(|swap| {
+            let (reply, now) = self.swap_one(swap);
+            latest = Some(now);
+            reply
+        });
+        let replies = replies.collect();
+        // The last read is not before any other, and each was made under the lock of the record it speaks of.
+        Reply::ready(Ok(Answer::new(latest.unwrap_or_else(|| self.clock.now()), replies)))
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.answer(ids.iter().map(|id| self.load_one(id)).collect())
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
+        self.answer(ids.iter().map(|id| Ok(self.load_one(id))).collect())
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.answer(Ok(self.sweep_now(limit)))
+        self.answer(self.sweep_now(limit))
     }
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
@@ -336,9 +324,11 @@ impl Store for MemoryStore {
     }
 }
 
-/// An answer that is there: nothing in a process has to be waited for.
-fn ready<T: Send + 'static>(answer: Result<Answer<T>>) -> Reply<T> {
-    Box::pin(std::future::ready(answer))
+/// Whether a write makes a record that was not there, or was past its keep.
+#[derive(Clone, Copy)]
+enum New {
+    Yes,
+    No,
 }
 
 /// Shards follow the order of ids, so that a walk through them is in that order.

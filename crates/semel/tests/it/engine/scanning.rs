@@ -1,6 +1,6 @@
 //! What a person at three in the morning asks: which keys are stuck?
 
-use semel::record::StateWord;
+use semel::record::StateKind;
 use semel::store::{Filter, Scan};
 use semel::{Claim, Key, Lapse};
 
@@ -22,7 +22,7 @@ async fn the_one_held_key_of_a_tenant_is_found_page_by_page() {
     world.clock.advance(LEASE);
     assert_eq!(world.semel.claim(Claim::new(&of("acme", 7))).await.unwrap().word(), "held");
 
-    let filter = Filter { scope: vec!["acme".into()], states: vec![StateWord::Held], ..Filter::default() };
+    let filter = Filter { scope: vec!["acme".into()], states: vec![StateKind::Held], ..Filter::default() };
     let page = world.semel.scan(Scan { filter, after: None, limit: 10 }).await.unwrap();
     assert_eq!(page.records.iter().map(|record| record.key.clone()).collect::<Vec<_>>(), [of("acme", 7)]);
     assert_eq!(page.next, None);

@@ -185,7 +185,7 @@ pub(super) fn other_outcome() -> Outcome {
 }
 
 /// The record under the permit [`MINE`].
-pub(super) fn record(found: Found, prints: Prints, pardoned: u32) -> Option<Record> {
+pub(super) fn record(found: Found, prints: Prints, attempts_forgiven: u32) -> Option<Record> {
     let at = Timestamp::from_micros;
     let state = match found {
         Found::Absent => return None,
@@ -214,7 +214,7 @@ pub(super) fn record(found: Found, prints: Prints, pardoned: u32) -> Option<Reco
         fingerprint: prints.on_record(),
         state,
         attempt: ATTEMPT,
-        pardoned,
+        attempts_forgiven,
         lapse: if found == Found::RunningHold { Lapse::Hold } else { Lapse::Rerun },
         retention: RETENTION,
         first_seen_at: at(FIRST_SEEN_AT),

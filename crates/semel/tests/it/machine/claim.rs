@@ -39,7 +39,7 @@ impl Attempts {
         }
     }
 
-    fn pardoned(self) -> u32 {
+    fn attempts_forgiven(self) -> u32 {
         match self {
             Self::Unbounded | Self::OneLeft | Self::JustUsedUp | Self::LongUsedUp => 0,
             Self::OneLeftByPardon => 3,
@@ -191,7 +191,7 @@ pub(super) fn steps_carried_over(case: &Case) -> Vec<semel::record::Step> {
 pub(super) fn for_each_case(mut visit: impl FnMut(&Case, Option<&Record>, &Ask)) {
     for found in Found::ALL {
         for (prints, attempts) in pairs(Prints::ALL, Attempts::ALL) {
-            let record = record(found, prints, attempts.pardoned());
+            let record = record(found, prints, attempts.attempts_forgiven());
             for (permit, owner) in pairs([Permit::Mine, Permit::Another], [Owner::Same, Owner::Another]) {
                 for (reentry, lapse) in
                     pairs([Reentry::Refused, Reentry::Allowed], [Lapse::Rerun, Lapse::Hold])

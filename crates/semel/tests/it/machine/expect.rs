@@ -58,7 +58,7 @@ pub(super) fn first_run(ask: &Ask, moment: Moment) -> Expected {
         fingerprint: ask.fingerprint,
         state: granted(ask, Vec::new(), moment),
         attempt: 1,
-        pardoned: 0,
+        attempts_forgiven: 0,
         lapse: ask.lapse,
         retention: ask.retention,
         first_seen_at: stamped_at(moment),
@@ -101,10 +101,10 @@ pub(super) fn held(record: &Record, reason: &str, moment: Moment) -> Expected {
     written(Record { state: State::Held(held), ..record.clone() }, moment, Keep::Forever)
 }
 
-pub(super) fn released(record: &Record, reason: &str, pardoned: u32, moment: Moment) -> Expected {
+pub(super) fn released(record: &Record, reason: &str, attempts_forgiven: u32, moment: Moment) -> Expected {
     let released =
         Released { settled_at: stamped_at(moment), reason: reason.into(), steps: super::case::steps() };
-    let next = Record { state: State::Released(released), pardoned, ..record.clone() };
+    let next = Record { state: State::Released(released), attempts_forgiven, ..record.clone() };
     written(next, moment, Keep::For(record.retention))
 }
 
@@ -165,7 +165,7 @@ where
 fn stamped_by_a_server(draft: &Record, moment: Moment) -> Record {
     let mut record = draft.clone();
     let moments = match &mut record.state {
-        State::Running(running) => vec![&mut running.granted_at, &mut running.leased_at],
+        State::Running(running) => vec![&mut running.grant.granted_at, &mut running.leased_at],
         State::Done(done) => vec![&mut done.settled_at],
         State::Released(released) => vec![&mut released.settled_at],
         State::Held(held) => vec![&mut held.held_at],

@@ -14,8 +14,8 @@ use super::expect;
 /// Every record that a settle may find; fingerprints and pardons must not matter to it.
 fn for_each_case(mut visit: impl FnMut(Found, Option<&Record>, PermitId, Moment)) {
     for found in Found::ALL {
-        for (prints, pardoned) in [(Prints::Same, 0), (Prints::NoneOnRecord, 2)] {
-            let record = record(found, prints, pardoned);
+        for (prints, attempts_forgiven) in [(Prints::Same, 0), (Prints::NoneOnRecord, 2)] {
+            let record = record(found, prints, attempts_forgiven);
             for permit_id in [MINE, OTHERS] {
                 for moment in Moment::ALL {
                     visit(found, record.as_ref(), permit_id, moment);
@@ -61,7 +61,7 @@ fn release_gives_up_its_own_run_and_otherwise_changes_nothing() {
     for_each_case(|found, before, permit_id, moment| {
         let (answer, next) = match before {
             Some(record) if runs(found, permit_id, moment) => {
-                let next = expect::released(record, "card declined", record.pardoned, moment);
+                let next = expect::released(record, "card declined", record.attempts_forgiven, moment);
                 (ReleaseAnswer::Released, next)
             }
             _ => (ReleaseAnswer::NotHolding, None),

@@ -1,15 +1,15 @@
 //! What a record shows of itself, and what it never shows.
 
-use semel::record::StateWord;
+use semel::record::StateKind;
 
 use super::case::{Found, MINE, Prints, first_outcome, record, steps};
 
 #[test]
 fn every_state_has_its_word() {
     let found = [Found::RunningRerun, Found::Done, Found::Released, Found::Held];
-    let words = found.map(|found| record(found, Prints::Same, 0).unwrap().state.word());
-    assert_eq!(words, StateWord::ALL);
-    assert_eq!(words.map(StateWord::as_str), ["running", "done", "released", "held"]);
+    let words = found.map(|found| record(found, Prints::Same, 0).unwrap().state.kind());
+    assert_eq!(words, StateKind::ALL);
+    assert_eq!(words.map(StateKind::as_str), ["running", "done", "released", "held"]);
 }
 
 #[test]

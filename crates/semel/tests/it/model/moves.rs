@@ -304,7 +304,7 @@ impl World {
         let since = tick(done.settled_at);
         let until = since + RETENTION_TICKS;
         if state.now < until {
-            state.acknowledged = Some(Acknowledged { permit: permit_of(done.permit_id), since, until });
+            state.acknowledged = Some(Acknowledged { permit: permit_of(done.grant.permit_id), since, until });
         }
     }
 

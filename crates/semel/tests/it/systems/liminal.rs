@@ -25,7 +25,7 @@ async fn liminal_the_loser_of_a_race_gets_the_winners_record() {
     let world = World::new();
     let write = sample::running(&sample::ask(&key("1"))).unwrap();
     let swap = || Swap { expected: None, next: write.next.clone(), keep: write.keep };
-    let answer = world.store.swap(vec![swap(), swap()]).await.unwrap();
+    let answer = world.store.swap([swap(), swap()].into()).await.unwrap();
     let [SwapReply::Swapped(won), SwapReply::Stale(Some(seen))] = answer.value.as_slice() else { panic!() };
     assert_eq!(won, seen);
 }

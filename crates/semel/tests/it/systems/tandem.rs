@@ -56,7 +56,7 @@ async fn tandem_a_record_knows_owner_first_event_first_seen_last_seen_and_its_ow
     world.semel.flush().await.unwrap();
     let record = world.semel.get(&key("1")).await.unwrap().unwrap();
     let State::Running(running) = &record.state else { panic!() };
-    assert_eq!((&*running.owner, record.first_event.as_deref()), ("node-1", Some("evt-1")));
+    assert_eq!((&*running.grant.owner, record.first_event.as_deref()), ("node-1", Some("evt-1")));
     assert_eq!(record.duplicates.last_seen_at.unwrap().since(record.first_seen_at), LEASE / 2);
     permit.complete(outcome("done")).await.unwrap();
     world.clock.advance(short);

@@ -67,7 +67,7 @@ async fn tell(life: &Life, pipeline: &Pipeline, origin: &Origin<'_>) -> Fallible
     let mut done = BTreeSet::new();
     for (name, record) in names.iter().zip(pipeline.semel().get_all(&keys?).await?) {
         let Some(record) = record else { continue };
-        writeln!(out, "record {name} {} {}", record.state.word().as_str(), record.attempt)?;
+        writeln!(out, "record {name} {} {}", record.state.kind().as_str(), record.attempt)?;
         if record.outcome().is_some() {
             done.insert(name.as_str().into());
         }

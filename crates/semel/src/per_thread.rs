@@ -13,16 +13,16 @@ thread_local! {
 
 /// One value a stripe. A single one that all threads write would move between their cores with every write.
 #[derive(Debug)]
-pub(crate) struct Striped<T>([Line<T>; STRIPES]);
+pub(crate) struct PerThread<T>([CacheLine<T>; STRIPES]);
 
 /// Two lines of 64 bytes, since processors fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Line<T>(T);
+struct CacheLine<T>(T);
 
-impl<T> Striped<T> {
+impl<T> PerThread<T> {
     pub(crate) fn new(mut value: impl FnMut() -> T) -> Self {
-        Self(std::array::from_fn(|_| Line(value())))
+        Self(std::array::from_fn(|_| CacheLine(value())))
     }
 
     /// The one that belongs to this thread.
@@ -38,7 +38,7 @@ impl<T> Striped<T> {
     }
 }
 
-impl<T: Default> Default for Striped<T> {
+impl<T: Default> Default for PerThread<T> {
     fn default() -> Self {
         Self::new(T::default)
     }

@@ -1,4 +1,4 @@
-//! Done records kept in memory: they cannot change before their retention ends, so replaying one asks no store.
+//! Done records kept in memory. They cannot change before their retention ends, so replaying one asks no store.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,22 +18,22 @@ use crate::record::Record;
 const SHARDS: usize = 16;
 
 /// A bounded memory of done records, oldest out first.
-pub(super) struct Replays {
+pub(super) struct ReplayCache {
     shards: [Mutex<Shard>; SHARDS],
     records_max: usize,
     bytes_max: usize,
-    /// Lets a claim see without a lock that nothing was ever kept, as over a store that answers at once.
+    /// Lets a claim see without a lock that nothing was ever kept, as over a store that refuses caching.
     is_used: AtomicBool,
 }
 
 #[derive(Default)]
 struct Shard {
-    known: IdMap<Known>,
+    known: IdMap<CachedReplay>,
     oldest_first: VecDeque<RecordId>,
     bytes: usize,
 }
 
-struct Known {
+struct CachedReplay {
     record: Arc<Record>,
     store_now: Timestamp,
     /// When the store was asked: its `store_now` was not before this, so counting on from here can only let the
@@ -41,7 +41,7 @@ struct Known {
     asked_at: Instant,
 }
 
-impl Replays {
+impl ReplayCache {
     pub(super) fn new(records_max: usize, bytes_max: usize) -> Self {
         Self {
             shards: Default::default(),
@@ -92,7 +92,7 @@ impl Replays {
         }
         shard.bytes = shard.bytes.saturating_add(bytes);
         shard.oldest_first.push_back(id);
-        shard.known.insert(id, Known { record: Arc::clone(record), store_now, asked_at });
+        shard.known.insert(id, CachedReplay { record: Arc::clone(record), store_now, asked_at });
         // Ids of records that were forgotten out of turn stay queued until they come up; not for ever.
         if shard.oldest_first.len() > self.records_max.saturating_mul(2) {
             let Shard { known, oldest_first, .. } = &mut *shard;
@@ -114,10 +114,7 @@ impl Shard {
     }
 }
 
+/// All that the record takes, its details and references included.
 fn size(record: &Record) -> usize {
-    record
-        .outcome()
-        .map_or(0, |outcome| outcome.bytes().len())
-        .saturating_add(size_of::<Known>())
-        .saturating_add(size_of::<Record>())
+    record.heap_bytes().saturating_add(size_of::<CachedReplay>()).saturating_add(size_of::<RecordId>())
 }

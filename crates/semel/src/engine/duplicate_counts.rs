@@ -1,0 +1,278 @@
+//! Counts of replays and busy answers, gathered in the process and written seldom.
+//!
+//! They are a courtesy to people, so they must cost next to nothing: a record is written at most once a minute, all
+//! records together within a budget of bytes a second, and a flood of keys beyond [`PENDING_MAX`] is not counted at all.
+//! What was gathered and not yet written is lost if the process dies.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::batcher::Batcher;
+use super::swap_loop::{Guess, SwapLoop};
+use super::together::ask_together;
+use crate::clock::Timestamp;
+use crate::error::{Error, ErrorKind, Result};
+use crate::id_map::IdMap;
+use crate::key::RecordId;
+use crate::lock::lock;
+use crate::machine::amend;
+use crate::per_thread::PerThread;
+use crate::record::{Duplicates, Record};
+
+/// How long counts are gathered before the first of them is written.
+pub(super) const GATHER: Duration = Duration::from_secs(2);
+/// How long a record is left alone after its counts were written.
+const PAUSE: Duration = Duration::from_mins(1);
+/// How many bytes of records are written a second, if the builder does not say.
+pub(super) const BYTES_A_SECOND: u64 = 256 << 10;
+/// How many records may wait for their counts to be written. A replay of a further one is not counted in its record.
+const PENDING_MAX: usize = 4_096;
+/// How many records are remembered as written in the last minute.
+const REMEMBERED_MAX: usize = 65_536;
+/// How many records are loaded and written at a time.
+const BATCH_RECORDS: usize = 256;
+/// How many notes a thread gathers before they are added up.
+const NOTES_MAX: usize = 256;
+const SHARDS: usize = 32;
+
+/// Notes are appended to their thread's own list, which touches nothing but its end, and added up by record when it is
+/// full or when counts are written.
+pub(super) struct DuplicateCounts {
+    notes: PerThread<Mutex<Vec<(RecordId, Timestamp)>>>,
+    sums: [Mutex<IdMap<Sum>>; SHARDS],
+    /// How many sums are yet to be written.
+    pending: AtomicUsize,
+    /// Whether the writer has been told that there is something to write.
+    is_told: AtomicBool,
+    pub(super) something_to_write: Arc<Notify>,
+    budget: Mutex<Budget>,
+}
+
+/// What was gathered for one record.
+struct Sum {
+    duplicates: Duplicates,
+    /// When it may be written.
+    due: Instant,
+}
+
+struct Budget {
+    bytes_a_second: u64,
+    /// What is left; below zero after a large record.
+    bytes: i64,
+    filled_at: Option<Instant>,
+}
+
+type Counts = Vec<(RecordId, Duplicates)>;
+
+impl DuplicateCounts {
+    pub(super) fn new(bytes_a_second: u64) -> Self {
+        Self {
+            notes: PerThread::default(),
+            sums: Default::default(),
+            pending: AtomicUsize::new(0),
+            is_told: AtomicBool::new(false),
+            something_to_write: Arc::default(),
+            budget: Mutex::new(Budget { bytes_a_second, bytes: 0, filled_at: None }),
+        }
+    }
+
+    /// Counts one duplicate of a record, seen at `now` on the store's clock.
+    pub(super) fn note(&self, record: &Record, now: Timestamp) {
+        let full = {
+            let mut notes = lock(self.notes.mine());
+            notes.push((record.key.id(), now));
+            (notes.len() >= NOTES_MAX).then(|| std::mem::replace(&mut *notes, Vec::with_capacity(NOTES_MAX)))
+        };
+        if let Some(full) = full {
+            self.add_notes(full);
+        }
+        if !self.is_told.load(Ordering::Relaxed) && !self.is_told.swap(true, Ordering::AcqRel) {
+            self.something_to_write.notify_one();
+        }
+    }
+
+    fn add_notes(&self, notes: Vec<(RecordId, Timestamp)>) {
+        let due = Instant::now();
+        for (id, at) in notes {
+            self.add(id, Duplicates { count: 1, last_seen_at: Some(at) }, due);
+        }
+    }
+
+    fn add(&self, id: RecordId, seen: Duplicates, due: Instant) {
+        let [first, ..] = *id.as_bytes();
+        let Some(shard) = self.sums.get(usize::from(first) % SHARDS) else { return };
+        let mut shard = lock(shard);
+        let has_room = self.pending.load(Ordering::Relaxed) < PENDING_MAX
+            && shard.len() < REMEMBERED_MAX / SHARDS;
+        if !has_room && !shard.contains_key(&id) {
+            return;
+        }
+        let sum = shard.entry(id).or_insert(Sum { duplicates: Duplicates::default(), due });
+        if sum.duplicates.count == 0 {
+            self.pending.fetch_add(1, Ordering::Relaxed);
+        }
+        sum.duplicates.count = sum.duplicates.count.saturating_add(seen.count);
+        sum.duplicates.last_seen_at = sum.duplicates.last_seen_at.max(seen.last_seen_at);
+    }
+
+    /// Adds up what threads still have on their lists.
+    fn collect(&self) {
+        for notes in self.notes.all() {
+            let notes = std::mem::take(&mut *lock(notes));
+            self.add_notes(notes);
+        }
+    }
+
+    /// Takes what may be written, in the order of ids: stores that lock records then meet each other in one order. What
+    /// was written long ago is forgotten.
+    fn take(&self, which: Which) -> Counts {
+        self.collect();
+        let now = Instant::now();
+        let mut counts = Counts::new();
+        for shard in &self.sums {
+            let mut shard = lock(shard);
+            shard.retain(|_, sum| sum.duplicates.count > 0 || sum.due > now);
+            for (id, sum) in shard.iter_mut() {
+                if sum.duplicates.count > 0 && (which == Which::All || sum.due <= now) {
+                    counts.push((*id, std::mem::take(&mut sum.duplicates)));
+                    sum.due = now.checked_add(PAUSE).unwrap_or(now);
+                    self.pending.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        }
+        counts.sort_unstable_by_key(|(id, _)| *id);
+        counts
+    }
+
+    /// Puts counts back that were not written: they are due at once.
+    fn put_back(&self, counts: Counts) {
+        let due = Instant::now();
+        for (id, seen) in counts {
+            self.add(id, seen, due);
+            let [first, ..] = *id.as_bytes();
+            if let Some(sum) =
+                self.sums.get(usize::from(first) % SHARDS).map(lock).as_mut().and_then(|shard| shard.get_mut(&id))
+            {
+                sum.due = due;
+            }
+        }
+    }
+
+    /// Whether there is nothing left to write; if so, the next note tells the writer anew.
+    pub(super) fn rest(&self) -> bool {
+        self.is_told.store(false, Ordering::Release);
+        // A note may have come between the last look and the flag.
+        self.collect();
+        let is_empty = self.pending.load(Ordering::Acquire) == 0;
+        if !is_empty {
+            self.is_told.store(true, Ordering::Release);
+        }
+        is_empty
+    }
+
+    /// Writes as much as the budget allows.
+    pub(super) async fn write_some(&self, batcher: &Arc<Batcher>) -> Result<()> {
+        self.write(batcher, self.take(Which::Due), Some(&self.budget)).await
+    }
+
+    /// Writes all that was gathered.
+    pub(super) async fn write_all(&self, batcher: &Arc<Batcher>) -> Result<()> {
+        self.write(batcher, self.take(Which::All), None).await
+    }
+
+    async fn write(
+        &self,
+        batcher: &Arc<Batcher>,
+        mut counts: Counts,
+        budget: Option<&Mutex<Budget>>,
+    ) -> Result<()> {
+        while !counts.is_empty() {
+            if budget.is_some_and(|budget| !lock(budget).has_some()) {
+                self.put_back(counts);
+                return Ok(());
+            }
+            let batch = counts.split_off(counts.len().saturating_sub(BATCH_RECORDS));
+            if let Err((error, unwritten)) = write_batch(batcher, batch, budget).await {
+                self.put_back(unwritten);
+                self.put_back(counts);
+                return Err(error);
+            }
+            // Callers first: counts have time.
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Due,
+    All,
+}
+
+impl Budget {
+    /// Whether a record may be written, after what time has added.
+    fn has_some(&mut self) -> bool {
+        let now = Instant::now();
+        let since = now.saturating_duration_since(self.filled_at.unwrap_or(now));
+        let full = i64::try_from(self.bytes_a_second).unwrap_or(i64::MAX);
+        let earned = match self.filled_at {
+            None => full,
+            Some(_) => i64::try_from(
+                u128::from(self.bytes_a_second).saturating_mul(since.as_micros()) / 1_000_000,
+            )
+            .unwrap_or(i64::MAX),
+        };
+        self.filled_at = Some(now);
+        self.bytes = self.bytes.saturating_add(earned).min(full);
+        self.bytes > 0
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+}
+
+/// Writes the counts of some records, or hands back what is certainly not written. Counts whose reply was lost are given
+/// up: to write them again could count them twice.
+async fn write_batch(
+    batcher: &Arc<Batcher>,
+    batch: Counts,
+    budget: Option<&Mutex<Budget>>,
+) -> std::result::Result<(), (Error, Counts)> {
+    let ids = batch.iter().map(|(id, _)| *id).collect();
+    let found = match batcher.finish(|store| store.load(ids)).await {
+        Ok(found) => found,
+        Err(error) => return Err((error, batch)),
+    };
+    let now = found.now;
+    let mut asks = Vec::with_capacity(batch.len());
+    let mut asked = Counts::with_capacity(batch.len());
+    for ((id, seen), record) in batch.into_iter().zip(found.value) {
+        // A record that is gone, or cannot be read, has nothing to count on.
+        let Ok(Some(record)) = record else { continue };
+        if let Some(budget) = budget {
+            lock(budget).spend(record.heap_bytes());
+        }
+        let rule = move |found: Option<&Record>, now: Timestamp| amend::count_duplicates(found, seen, now);
+        let key = record.key.clone();
+        asks.push(SwapLoop::new(key, Guess::Loaded(Some(record), now), rule).never_twice());
+        asked.push((id, seen));
+    }
+    let answers = ask_together(batcher, asks).await;
+    let mut failed = None;
+    let mut unwritten = Counts::new();
+    for (count, answer) in asked.into_iter().zip(answers) {
+        if let Err(error) = answer
+            && error.kind() == ErrorKind::Unavailable
+        {
+            unwritten.push(count);
+            failed = Some(error);
+        }
+    }
+    failed.map_or(Ok(()), |error| Err((error, unwritten)))
+}
