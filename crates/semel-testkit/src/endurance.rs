@@ -380,7 +380,7 @@ impl Ledger {
         let ids: Vec<_> = self.accounts.keys().copied().collect();
         let mut unsettled = Vec::new();
         for ids in ids.chunks(LOADS_MAX) {
-            let found = store.load(ids.to_vec()).await?.value;
+            let found = store.load(ids.to_vec()).await?.records()?;
             for (id, found) in ids.iter().zip(found) {
                 let Some(account) = self.accounts.get(id) else { continue };
                 let findings = judge(account, found.as_ref());
@@ -612,7 +612,9 @@ fn unheard(account: &Account, found: Option<&Record>, wrong: &mut Vec<(Wrong, St
     let Some(record) = found else { return };
     let known = match &record.state {
         State::Running(running) => account.asked.contains(&running.grant.permit_id),
-        State::Done(done) => account.may_have_ended(done.grant.permit_id, &Ending::Done(done.outcome.clone())),
+        State::Done(done) => {
+            account.may_have_ended(done.grant.permit_id, &Ending::Done(done.outcome.clone()))
+        }
         State::Released(_) => true,
         State::Held(_) => false,
     };

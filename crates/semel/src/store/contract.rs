@@ -94,9 +94,10 @@ impl<T: Unpin> Future for Reply<T> {
                     Poll::Pending
                 }
             },
-            Form::Taken => {
-                Poll::Ready(Err(Error::new(ErrorKind::Unknown, "a reply was polled after its end; ask again")))
-            }
+            Form::Taken => Poll::Ready(Err(Error::new(
+                ErrorKind::Unknown,
+                "a reply was polled after its end; ask again",
+            ))),
         }
     }
 }
@@ -148,6 +149,18 @@ impl<T> Answer<T> {
     /// The same answer with another value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
         Answer { now: self.now, value: change(self.value), caching: self.caching }
+    }
+}
+
+impl Answer<Vec<Loaded>> {
+    /// The records, or the error of the first that cannot be read.
+    pub fn records(self) -> Result<Vec<Option<Record>>> {
+        self.value.into_iter().map(|found| Ok(found?.map(Arc::unwrap_or_clone))).collect()
+    }
+
+    /// The record of a load of one id.
+    pub fn record(self) -> Result<Option<Record>> {
+        Ok(self.records()?.pop().flatten())
     }
 }
 
