@@ -589,7 +589,7 @@ struct Probing<'a> {
 
 impl<'a> Probing<'a> {
     fn begin(engine: &'a Engine, id: RecordId) -> Option<Self> {
-        lock(&engine.probing).insert(id, ()).is_none().then_some(Self { engine, id })
+        lock(&engine.probing).insert(id, ()).is_none().then(|| Self { engine, id })
     }
 }
 
@@ -773,17 +773,14 @@ impl EngineHandle {
         }
     }
 
-    /// A caller that did not hear the answer never started, so what it was granted is given back at once, and so is what
-    /// it may have been granted. Not what it only renewed: a run that is resumed may well have started before.
+    /// A caller that did not hear the answer never started, so what it was granted is released at once, and so is what
+    /// it may have been granted. Its permit id was minted for this ask, and no other caller knows it.
     fn give_back_unheard(self: &Arc<Self>, answer: Result<Settled<Claimed>>, key: Key, permit_id: PermitId) {
-        let was_granted = match &answer {
-            Ok(Settled { answer: Claimed::Run, record: Some(record), .. }) => {
-                is_granted_by_last_write(record)
-            }
-            Ok(_) => false,
+        let may_run = match &answer {
+            Ok(settled) => settled.answer == Claimed::Run,
             Err(error) => error.kind() == ErrorKind::Unknown,
         };
-        if was_granted {
+        if may_run {
             self.disown(key, permit_id);
         }
     }
@@ -797,8 +794,10 @@ impl EngineHandle {
         error: Error,
     ) -> Result<Decision> {
         if error.kind() == ErrorKind::Unknown && unheard == Unheard::NeverStarted {
-            // The claim may have taken, and no caller will run under its permit unless it asks again with it.
-            self.disown(claim.key.clone(), permit_id);
+            // The claim may have taken. Its caller may ask again with the permit id in the error; then nothing is given
+            // back.
+            let rule = move |found: Option<&Record>, now: Timestamp| settle::give_back(found, permit_id, now);
+            self.release_unheard(claim.key.clone(), rule);
         }
         let is_outage = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unknown);
         if !is_outage || claim.policy(&self.policy).on_outage == OnOutage::Closed {
@@ -866,19 +865,24 @@ impl EngineHandle {
         }
     }
 
-    /// Gives back, in the background, what a claim may have been granted for a caller that never started.
+    /// Releases, in the background, what was or may have been granted to a caller that is gone and never started.
     pub(super) fn disown(self: &Arc<Self>, key: Key, permit_id: PermitId) {
-        let id = key.id();
         let rule = move |found: Option<&Record>, now: Timestamp| {
-            settle::release(found, permit_id, "never started", now)
+            settle::release(found, permit_id, settle::NEVER_STARTED, now)
         };
+        self.release_unheard(key, rule);
+    }
+
+    fn release_unheard(self: &Arc<Self>, key: Key, rule: impl Rule<ReleaseAnswer>) {
+        let id = key.id();
         let engine = Arc::clone(self);
         let released = move |answer: Result<Settled<ReleaseAnswer>>| match answer {
             Ok(_) => engine.waiters.wake(&id),
             Err(error) => tracing::debug!(key = %id.short(), %error, "semel: the lease decides"),
         };
-        // Nobody waits for it: the answer goes to `released` wherever it comes.
-        self.batcher.ask_unheard(SwapLoop::new(key, Guess::Unknown, rule), released);
+        // Not again after a lost reply: by then, the caller may have asked again and been granted another run.
+        let swap_loop = SwapLoop::new(key, Guess::Unknown, rule).never_twice();
+        self.batcher.ask_unheard(swap_loop, released);
     }
 }
 
@@ -915,11 +919,7 @@ impl Drop for GrantedTogether {
 
 /// Whether the claim that made this permit was granted a run, rather than having resumed one.
 fn was_granted_anew(permit: &Permit) -> bool {
-    permit.last_seen().is_some_and(|record| is_granted_by_last_write(&record))
-}
-
-fn is_granted_by_last_write(record: &Record) -> bool {
-    matches!(&record.state, State::Running(running) if running.grant.fence == record.version)
+    permit.last_seen().is_some_and(|record| settle::is_granted_by_last_write(&record))
 }
 
 /// For asks whose answer may go unheard.
