@@ -31,7 +31,7 @@ fn swap() -> Swap {
 }
 
 async fn is_there(store: &dyn Store, swap: &Swap) -> bool {
-    store.load(vec![swap.id()]).await.unwrap().value[0].is_some()
+    store.load(vec![swap.id()]).await.unwrap().record().unwrap().is_some()
 }
 
 #[tokio::test]
