@@ -9,6 +9,7 @@
 //! - `swap`: the faults of a swap, which need more than a changed argument or answer.
 
 mod fault;
+mod fields;
 mod list;
 mod store;
 mod swap;
