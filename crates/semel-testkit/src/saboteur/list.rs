@@ -35,7 +35,7 @@ pub fn saboteurs() -> Vec<Saboteur> {
         batches(),
         stamps(),
         records(),
-        fields(),
+        fields::all(),
         moments(),
         loads(),
         sweeps(),

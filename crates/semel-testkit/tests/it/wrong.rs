@@ -15,11 +15,13 @@ use semel::{Error, ErrorKind, RecordId, Result};
 /// Reads come from a copy that lags behind, and so does what a stale swap is handed.
 pub(crate) struct Lagging(Arc<Copied>);
 
+/// What was written, and when it can be read.
+type Copies = HashMap<RecordId, Vec<(Timestamp, Arc<Record>)>>;
+
 struct Copied {
     store: MemoryStore,
     lag: Duration,
-    /// What was written, and when it can be read.
-    copy: Mutex<HashMap<RecordId, Vec<(Timestamp, Arc<Record>)>>>,
+    copy: Mutex<Copies>,
 }
 
 impl Lagging {
@@ -29,7 +31,7 @@ impl Lagging {
 }
 
 impl Copied {
-    fn copy(&self) -> MutexGuard<'_, HashMap<RecordId, Vec<(Timestamp, Arc<Record>)>>> {
+    fn copy(&self) -> MutexGuard<'_, Copies> {
         self.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
