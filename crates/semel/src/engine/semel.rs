@@ -1,5 +1,6 @@
 //! The handle that callers hold, and what its clones share.
 
+use std::collections::HashSet;
 use std::fmt::{self, Display};
 use std::future::Future;
 use std::ops::Deref;
@@ -31,7 +32,6 @@ use super::{BoxedRule, BoxedSwapLoop};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::Fingerprint;
-use crate::id_map::IdMap;
 use crate::key::{Key, RecordId};
 use crate::lock::lock;
 use crate::machine::claim::{self, Ask, Claimed, Probe, Recorded};
@@ -77,7 +77,7 @@ pub(super) struct Engine {
     pub(super) counters: Counters,
     pub(super) upkeep: Upkeep,
     /// Records that a caller in this process is probing.
-    probing: Mutex<IdMap<()>>,
+    probing: Mutex<HashSet<RecordId>>,
     mint: Box<dyn Fn() -> u128 + Send + Sync>,
 }
 
@@ -343,7 +343,8 @@ impl Semel {
             settled.as_mut().enable();
             let (record, now) = self.engine().load(id).await?;
             let runs = record.as_ref().is_some_and(|record| runs(record, now));
-            if !(runs && Instant::now() < until) || !self.until_settled(id, settled, until).await? {
+            let is_settled = !runs || Instant::now() >= until;
+            if is_settled || !self.until_settled(id, settled, until).await? {
                 return Ok(record.and_then(|record| seen(record, now)));
             }
         }
@@ -589,7 +590,7 @@ struct Probing<'a> {
 
 impl<'a> Probing<'a> {
     fn begin(engine: &'a Engine, id: RecordId) -> Option<Self> {
-        lock(&engine.probing).insert(id, ()).is_none().then(|| Self { engine, id })
+        lock(&engine.probing).insert(id).then(|| Self { engine, id })
     }
 }
 
@@ -695,7 +696,7 @@ impl Engine {
         let records: Vec<_> = found.value.into_iter().collect::<Result<_>>()?;
         let done = records.iter().flatten().find_map(|record| match &record.state {
             State::Done(done) if record.is_live(found.now) => Some(done.clone()),
-            _ => None,
+            State::Done(_) | State::Running(_) | State::Released(_) | State::Held(_) => None,
         });
         let Some(done) = done else { return Ok(()) };
         let permit_id = done.grant.permit_id;
@@ -769,14 +770,16 @@ impl EngineHandle {
         let (engine, key, permit_id) = (Arc::clone(self), ask.key.clone(), ask.permit_id);
         move || match unheard {
             Unheard::MayAskAgain => Box::new(let_go),
-            Unheard::NeverStarted => Box::new(move |answer| engine.give_back_unheard(answer, key, permit_id)),
+            Unheard::NeverStarted => {
+                Box::new(move |answer| engine.give_back_unheard(&answer, key, permit_id))
+            }
         }
     }
 
     /// A caller that did not hear the answer never started, so what it was granted is released at once, and so is what
     /// it may have been granted. Its permit id was minted for this ask, and no other caller knows it.
-    fn give_back_unheard(self: &Arc<Self>, answer: Result<Settled<Claimed>>, key: Key, permit_id: PermitId) {
-        let may_run = match &answer {
+    fn give_back_unheard(self: &Arc<Self>, answer: &Result<Settled<Claimed>>, key: Key, permit_id: PermitId) {
+        let may_run = match answer {
             Ok(settled) => settled.answer == Claimed::Run,
             Err(error) => error.kind() == ErrorKind::Unknown,
         };

@@ -82,10 +82,10 @@ async fn the_verdict_of_a_probe_is_not_used_for_a_later_run() {
     let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, may_answer) = (Arc::clone(&asked), Arc::clone(&go_on));
     let probes = Arc::new(AtomicU32::new(0));
-    let probed = Arc::clone(&probes);
+    let counted = Arc::clone(&probes);
     let probing = Claim::new(&key("1")).probe(move |_| {
         let (told, may_answer, nth) =
-            (Arc::clone(&told), Arc::clone(&may_answer), probed.fetch_add(1, Ordering::SeqCst));
+            (Arc::clone(&told), Arc::clone(&may_answer), counted.fetch_add(1, Ordering::SeqCst));
         async move {
             told.notify_one();
             may_answer.notified().await;
