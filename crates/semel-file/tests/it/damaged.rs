@@ -7,7 +7,7 @@ use semel::machine::amend::count_duplicates;
 use semel::record::{Duplicates, Keep, Record};
 use semel::store::{Scan, Store, Swap, SwapReply, Swaps};
 use semel::{Claim, Decision, ErrorKind, Key, Outcome, Semel};
-use semel_file::FileStore;
+use semel_file::{FileStore, FileStoreBuilder};
 use semel_testkit::{ManualClock, sample};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -22,7 +22,7 @@ const NAME: &str = "the damaged one";
 enum Damage {
     /// A byte of its frame is another.
     Flipped,
-    /// Its frame is whole, and what is in it is no record.
+    /// Its frame is whole, and the record in it is not.
     NoRecord,
 }
 
@@ -68,7 +68,7 @@ impl Bench {
         let bench = Self { store, folder, whole, damaged };
         match damage {
             Damage::Flipped => bench.frame().flip(),
-            Damage::NoRecord => bench.frame().change_record(|record| record.reverse()),
+            Damage::NoRecord => bench.frame().change_record(|record| *record.last_mut().unwrap() ^= 1),
         }
         bench
     }
@@ -83,11 +83,16 @@ impl Bench {
     }
 }
 
+/// With a log that is small enough to be searched for a name.
+fn small(folder: &TempDir) -> FileStoreBuilder {
+    FileStore::builder(folder).segment_bytes(64 << 10)
+}
+
 async fn benches() -> Vec<Bench> {
     let mut benches = Vec::new();
     for damage in [Damage::Flipped, Damage::NoRecord] {
-        benches.push(Bench::new(damage, |folder| FileStore::open(folder).unwrap()).await);
-        let inline = |folder: &TempDir| FileStore::builder(folder).inline().open().unwrap();
+        benches.push(Bench::new(damage, |folder| small(folder).open().unwrap()).await);
+        let inline = |folder: &TempDir| small(folder).inline().open().unwrap();
         benches.push(Bench::new(damage, inline).await);
     }
     benches
@@ -192,7 +197,7 @@ async fn a_swap_by_a_caller_that_had_read_the_record_replaces_what_cannot_be_rea
 async fn a_damaged_record_in_the_last_second_of_its_keep_stops_neither_its_batch_nor_a_sweep() {
     let clock = ManualClock::at(1_000_000_000_500);
     let folder = tempfile::tempdir().unwrap();
-    let store = FileStore::builder(&folder).clock(clock.clone()).inline().open().unwrap();
+    let store = small(&folder).clock(clock.clone()).inline().open().unwrap();
     let brief = |name: &str| Swap { keep: Keep::For(Duration::from_secs(10)), ..first(&key(name)) };
     store.swap([brief(NAME)].into()).await.unwrap();
     store.swap([brief("whole")].into()).await.unwrap();
@@ -210,7 +215,7 @@ async fn a_damaged_record_in_the_last_second_of_its_keep_stops_neither_its_batch
 #[tokio::test]
 async fn a_record_of_a_newer_format_is_refused_by_its_number_and_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let semel = Semel::builder(FileStore::open(&folder).unwrap()).no_sweep().build().unwrap();
+    let semel = Semel::builder(small(&folder).open().unwrap()).no_sweep().build().unwrap();
     assert!(matches!(semel.claim(Claim::new(&key(NAME))).await.unwrap(), Decision::Run(_)));
     FrameOnDisk::of(folder.path(), NAME).change_record(|record| record[4] = 3);
     for error in

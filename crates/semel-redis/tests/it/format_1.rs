@@ -24,13 +24,14 @@ async fn restore(server: &Redis) {
     }
 }
 
+async fn connect(server: &Redis) -> Arc<dyn Store> {
+    Arc::new(RedisStore::connect(&server.url()).await.unwrap())
+}
+
 #[tokio::test]
 async fn what_0_1_stored_is_read_and_served() {
     let mut server = Redis::start(AppendFsync::Always).unwrap();
     restore(&server).await;
-    let connect = async |server: &Redis| -> Arc<dyn Store> {
-        Arc::new(RedisStore::connect(&server.url()).await.unwrap())
-    };
     let store = connect(&server).await;
     assert_eq!(read_all(&store).await, Ok(()));
     assert_eq!(serve(&store).await, Ok(()));
