@@ -2,7 +2,9 @@
 //!
 //! A store opens a copy of its fixture, and then [`read_all`], [`serve`] and, after it was opened again,
 //! [`read_what_was_served`] must have nothing to say against it. `records.json` is what 0.1 itself read.
+#![expect(clippy::wildcard_enum_match_arm, reason = "whatever else is decided is reported as it is")]
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use semel::machine::offset::{self, Move, Moved};
@@ -195,7 +197,11 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // A string takes whatever is written into it.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn words(error: impl std::fmt::Display) -> String {
