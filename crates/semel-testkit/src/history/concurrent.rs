@@ -91,7 +91,7 @@ async fn live(number: usize, mut client: Client, store: &dyn Store, stage: &Stag
             tokio::time::sleep(pause).await;
         }
         let asked = client.next(place, key);
-        match recorder.ask(number, store, &key, asked.clone()).await {
+        match recorder.ask(number, store, key, asked.clone()).await {
             Ok(answer) => client.hear(place, &asked, Some(answer.told)),
             Err(error) => {
                 client.hear(place, &asked, None);
