@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use semel::{Reference, Result};
 use semel::clock::Timestamp;
+use semel::{Reference, Result};
 
 use semel::record::{AttemptEnd, EndedAttempt, HISTORY_MAX};
 use serde_json::{Value, json};
@@ -71,10 +71,7 @@ fn list_json(items: impl Iterator<Item = Value>) -> Option<String> {
 }
 
 fn list(text: &str) -> Option<Vec<Value>> {
-    match serde_json::from_str(text).ok()? {
-        Value::Array(items) => Some(items),
-        _ => None,
-    }
+    serde_json::from_str(text).ok()
 }
 
 fn text_of(item: &Value, name: &str) -> Option<String> {
@@ -112,7 +109,8 @@ mod tests {
         for text in ["{}", "[1]", "[{}]", "[{\"number\": -1}]", &past_attempts_json(&eight).unwrap()] {
             assert!(past_attempts(text).is_err(), "{text}");
         }
-        for text in ["{}", "[\"charge\"]", "[{\"kind\": \"charge\"}]", "[{\"kind\": \"charge\", \"id\": 1}]"] {
+        for text in ["{}", "[\"charge\"]", "[{\"kind\": \"charge\"}]", "[{\"kind\": \"charge\", \"id\": 1}]"]
+        {
             assert!(references(text).is_err(), "{text}");
         }
     }

@@ -56,7 +56,7 @@ impl PostgresStore {
         let connection = || Reconnecting::new(Arc::clone(&config));
         let connections = Connections {
             config: Arc::clone(&config),
-            swaps: (0..config.lanes).map(|_| (AtomicUsize::new(0), connection())).collect(),
+            swaps: (0..config.swap_connections).map(|_| (AtomicUsize::new(0), connection())).collect(),
             loads: connection(),
             chores: connection(),
         };
@@ -102,7 +102,8 @@ impl Connections {
         }
         let (_turn, connection) = self.least_busy();
         while batch.go_on()? {
-            let rows = self.swap_round(connection, &batch).await.map_err(|error| batch.after_others(error))?;
+            let rows =
+                self.swap_round(connection, &batch).await.map_err(|error| batch.after_others(error))?;
             batch.hear(&rows)?;
         }
         batch.answer()

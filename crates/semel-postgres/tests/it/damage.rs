@@ -49,8 +49,10 @@ async fn fifty_completes_beside_a_damaged_record_all_take() {
     for (how, why) in DAMAGE {
         let (semel, _, client, damaged, others) = damaged_run(how).await;
         let before = row(&client, damaged.key()).await;
+        let outcome = Outcome::success(*b"paid").reference("charge", "ch_1");
         let complete = |permit: Permit| {
-            tokio::spawn(async move { permit.complete(Outcome::success(*b"paid")).await })
+            let outcome = outcome.clone();
+            tokio::spawn(async move { permit.complete(outcome).await })
         };
         let refused = complete(damaged.clone());
         let completes: Vec<_> = others.iter().cloned().map(complete).collect();
@@ -63,7 +65,7 @@ async fn fifty_completes_beside_a_damaged_record_all_take() {
         assert!(error.to_string().contains(&damaged.key().id().to_string()), "{error}");
         for permit in &others {
             let record = semel.get(permit.key()).await.unwrap().unwrap();
-            assert_eq!(record.state.kind(), StateKind::Done);
+            assert_eq!((record.state.kind(), record.outcome()), (StateKind::Done, Some(&outcome)));
         }
         assert_eq!(row(&client, damaged.key()).await, before);
     }
@@ -73,10 +75,11 @@ async fn fifty_completes_beside_a_damaged_record_all_take() {
 async fn one_batch_of_swaps_answers_all_but_the_damaged_one() {
     let (_, store, client, damaged, others) = damaged_run("attempt = -1").await;
     let before = row(&client, damaged.key()).await;
-    let swap = |permit: &Permit| match permit.complete_loop(Outcome::success(*b"paid")).unwrap().next().unwrap() {
-        semel::swap_loop::Next::Swap(swap) => swap,
-        other => panic!("the run is known: {other:?}"),
-    };
+    let swap =
+        |permit: &Permit| match permit.complete_loop(Outcome::success(*b"paid")).unwrap().next().unwrap() {
+            semel::swap_loop::Next::Swap(swap) => swap,
+            other => panic!("the run is known: {other:?}"),
+        };
     // Twice the damaged one: the second rides in a round of its own.
     let batch = std::iter::once(&damaged).chain(&others).chain([&damaged]).map(swap).collect();
     let replies = store.swap(batch).await.unwrap().value;

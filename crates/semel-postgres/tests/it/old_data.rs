@@ -5,7 +5,7 @@ use std::sync::Arc;
 use semel::machine::offset;
 use semel::record::{Record, State, StateKind};
 use semel::store::{Scan, Store};
-use semel::{Claim, Decision, ErrorKind, Fingerprint, Key, Lapse, Outcome, Semel};
+use semel::{Claim, Decision, ErrorKind, Fingerprint, Key, Lapse, Outcome, RecordId, Semel};
 use semel_postgres::{PostgresStore, migrate};
 use serde_json::{Value, json};
 
@@ -26,10 +26,14 @@ fn text(bytes: &[u8]) -> &str {
 
 /// The record in the words of 0.1.
 fn shown(record: &Record) -> Value {
-    let hex = |print: &Fingerprint| print.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = |print: &Fingerprint| RecordId::from_bytes(*print.as_bytes()).to_string();
     let (permit_id, owner) = (record.state.grant().permit_id.get(), &*record.state.grant().owner);
     let reference = |outcome: &Outcome, kind: &str| {
-        outcome.references().iter().find(|reference| &*reference.kind == kind).map(|reference| reference.id.clone())
+        outcome
+            .references()
+            .iter()
+            .find(|reference| &*reference.kind == kind)
+            .map(|reference| reference.id.clone())
     };
     let mut shown = json!({
         "scope": record.key.scope().collect::<Vec<_>>(),
@@ -55,7 +59,9 @@ fn shown(record: &Record) -> Value {
         "mismatched_fingerprints": record.mismatches.fingerprints.iter().map(hex).collect::<Vec<_>>(),
     });
     match &record.state {
-        State::Running(running) => shown["lease_ms"] = json!(u64::try_from(running.lease.as_millis()).unwrap()),
+        State::Running(running) => {
+            shown["lease_ms"] = json!(u64::try_from(running.lease.as_millis()).unwrap());
+        }
         State::Done(done) => {
             shown["outcome"] = json!({
                 "kind": done.outcome.kind().as_str(),
@@ -84,7 +90,10 @@ async fn data_of_0_1_is_refused_until_it_is_migrated_and_then_read_whole() {
     let url = database_of_0_1().await;
     let error = PostgresStore::connect(&url).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains("has version 1") && error.to_string().contains("semel migrate"), "{error}");
+    assert!(
+        error.to_string().contains("has version 1") && error.to_string().contains("semel migrate"),
+        "{error}"
+    );
     let migrated = migrate(&url).await.unwrap();
     assert_eq!((migrated.from, migrated.to), (1, 2));
     let store: Arc<dyn Store> = Arc::new(PostgresStore::connect(&url).await.unwrap());
@@ -105,7 +114,8 @@ async fn data_of_0_1_is_served_after_the_migration() {
     let store = PostgresStore::connect(&url).await.unwrap();
     let semel = Semel::builder(store).replays_kept(0, 0).no_sweep().build().unwrap();
     let of = |part: &str| Fingerprint::of_parts([part]);
-    let Decision::Replay(replay) = semel.claim(Claim::new(&key("done")).fingerprint(of("d"))).await.unwrap() else {
+    let Decision::Replay(replay) = semel.claim(Claim::new(&key("done")).fingerprint(of("d"))).await.unwrap()
+    else {
         panic!("it is done");
     };
     assert_eq!(&replay.outcome().bytes()[..], b"paid");
@@ -142,7 +152,6 @@ async fn file_of_the_table(client: &tokio_postgres::Client) -> u32 {
 async fn a_migration_rewrites_no_row_and_many_processes_may_start_it_at_once() {
     let url = database_of_0_1().await;
     let client = client(&url).await;
-    // What the fixture's own session may have set does not concern this one.
     let before = file_of_the_table(&client).await;
     let migrations: Vec<_> = (0..8)
         .map(|_| {
@@ -170,7 +179,8 @@ async fn an_index_whose_building_failed_is_built_anew() {
     let url = database_of_0_1().await;
     migrate(&url).await.unwrap();
     let client = client(&url).await;
-    let spoil = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'semel_records_may_be_held'::regclass";
+    let spoil =
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'semel_records_may_be_held'::regclass";
     client.batch_execute(spoil).await.unwrap();
     migrate(&url).await.unwrap();
     let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'semel_records_may_be_held'::regclass";

@@ -132,7 +132,10 @@ async fn a_write_of_0_1_to_a_done_record_does_not_change_its_outcome() {
     let mixture = Mixture::new().await;
     let key = key("charge");
     let permit = mixture.run(&key).await;
-    let outcome = Outcome::success(*b"paid").reference("charge", "ch_1").reference("primary", "p").reference("mail", "m");
+    let outcome = Outcome::success(*b"paid")
+        .reference("charge", "ch_1")
+        .reference("primary", "p")
+        .reference("mail", "m");
     permit.complete(outcome.clone()).await.unwrap();
     let before = mixture.read(&key).await;
     // 0.1 finds the reference that it knows, counts a duplicate, and writes all that it knows of the record.
@@ -141,7 +144,10 @@ async fn a_write_of_0_1_to_a_done_record_does_not_change_its_outcome() {
     mixture.write_as_0_1(&key, &[("duplicates", "1"), ("owner", "NULL")]).await;
     let after = mixture.read(&key).await;
     assert_eq!((after.duplicates.count, after.outcome()), (1, Some(&outcome)));
-    assert_eq!((after.label.as_deref(), after.state.grant().granted_at), (Some("POST /charges"), before.state.grant().granted_at));
+    assert_eq!(
+        (after.label.as_deref(), after.state.grant().granted_at),
+        (Some("POST /charges"), before.state.grant().granted_at)
+    );
     assert!(matches!(mixture.new.claim(Claim::new(&key)).await.unwrap(), Decision::Replay(_)));
 }
 
@@ -150,11 +156,15 @@ async fn a_run_of_this_release_that_0_1_completes_has_the_references_that_0_1_ga
     let mixture = Mixture::new().await;
     let key = key("charge");
     let permit = mixture.run(&key).await;
-    let outcome = [("outcome_kind", "'success'"), ("outcome", "'paid'"), ("secondary_reference", "'order-7'")];
+    let outcome =
+        [("outcome_kind", "'success'"), ("outcome", "'paid'"), ("secondary_reference", "'order-7'")];
     mixture.write_as_0_1(&key, &[&DONE[..], &outcome].concat()).await;
     let record = mixture.read(&key).await;
     assert_eq!(references(&record), [("secondary", "order-7")]);
-    assert_eq!((record.state.grant().permit_id, record.label.as_deref()), (permit.id(), Some("POST /charges")));
+    assert_eq!(
+        (record.state.grant().permit_id, record.label.as_deref()),
+        (permit.id(), Some("POST /charges"))
+    );
 }
 
 #[tokio::test]
@@ -170,15 +180,24 @@ async fn a_record_that_0_1_takes_over_keeps_nothing_of_the_run_before() {
         }
         mixture.write_as_0_1(&key, &TAKEN_OVER).await;
         let record = mixture.read(&key).await;
-        assert_eq!((record.state.kind(), record.attempt, record.label.as_deref()), (StateKind::Running, 2, None));
+        assert_eq!(
+            (record.state.kind(), record.attempt, record.label.as_deref()),
+            (StateKind::Running, 2, None)
+        );
         let grant = record.state.grant();
-        assert_eq!((&*grant.owner, grant.fence, grant.granted_at), ("old-process", record.version, record.changed_at));
+        assert_eq!(
+            (&*grant.owner, grant.fence, grant.granted_at),
+            ("old-process", record.version, record.changed_at)
+        );
         assert_eq!(record.past_attempts, []);
         // 0.1 completes its run: the references of the outcome before are not those of this one.
         let outcome = [("outcome_kind", "'success'"), ("outcome", "'paid again'")];
         mixture.write_as_0_1(&key, &[&DONE[..], &outcome].concat()).await;
         let record = mixture.read(&key).await;
-        assert_eq!((references(&record), &record.outcome().unwrap().bytes()[..]), (vec![], &b"paid again"[..]));
+        assert_eq!(
+            (references(&record), &record.outcome().unwrap().bytes()[..]),
+            (vec![], &b"paid again"[..])
+        );
     }
 }
 
@@ -190,14 +209,20 @@ async fn a_run_that_0_1_gives_up_is_read_without_its_grant_and_claimed_again() {
     mixture.write_as_0_1(&key, &RELEASED).await;
     let record = mixture.read(&key).await;
     let State::Released(released) = &record.state else { panic!("{record:?}") };
-    assert_eq!((&*released.reason, released.grant.permit_id.get(), &*released.grant.owner), ("given up by 0.1", 0, ""));
+    assert_eq!(
+        (&*released.reason, released.grant.permit_id.get(), &*released.grant.owner),
+        ("given up by 0.1", 0, "")
+    );
     assert_eq!(record.label, None);
     let second = mixture.run(&key).await;
     assert_eq!(second.attempt(), 2);
     second.hold("look at it").await.unwrap();
     let record = mixture.read(&key).await;
     let State::Held(held) = &record.state else { panic!("{record:?}") };
-    assert_eq!((&held.reason, held.grant.permit_id), (&HoldReason::Unknown("look at it".into()), second.id()));
+    assert_eq!(
+        (&held.reason, held.grant.permit_id),
+        (&HoldReason::Unknown("look at it".into()), second.id())
+    );
     assert_eq!(record.past_attempts.len(), 1);
 }
 

@@ -29,7 +29,8 @@ async fn a_row_says_in_words_what_happened() {
         Outcome::success(*b"paid").reference("charge", "ch_1").details(&serde_json::json!({"eur": 42}));
     permit.complete(outcome).await.unwrap();
     assert_eq!(
-        row("state, owner, retention, outcome_kind, convert_from(outcome, 'UTF8'), details::json->>'eur'").await,
+        row("state, owner, retention, outcome_kind, convert_from(outcome, 'UTF8'), details::json->>'eur'")
+            .await,
         "(done,till-7,24:00:00,success,paid,42)"
     );
     assert_eq!(row("since = changed_at, keep_until = since + retention, fence < version").await, "(t,t,t)");
@@ -83,7 +84,8 @@ async fn the_few_that_are_held_are_found_by_an_index() {
     client.batch_execute("SET enable_seqscan = off").await.unwrap();
     // What 0.1 asks for, and what this release does.
     for held in ["state = 'held'", "(state = 'held' OR (state = 'running' AND lapse = 'hold'))"] {
-        let page = format!("EXPLAIN SELECT id FROM semel_records WHERE id > '' AND {held} ORDER BY id LIMIT 10");
+        let page =
+            format!("EXPLAIN SELECT id FROM semel_records WHERE id > '' AND {held} ORDER BY id LIMIT 10");
         let plan = client.query(&page, &[]).await.unwrap();
         let plan: Vec<String> = plan.iter().map(|line| line.get(0)).collect();
         assert!(plan.join("\n").contains("semel_records_may_be_held"), "{held}: {plan:?}");
@@ -125,7 +127,9 @@ fn forgetful(store: PostgresStore) -> Semel {
 async fn a_word_of_the_application_is_not_taken_for_one_of_semels() {
     let (store, url) = alone().await;
     let semel = forgetful(store);
-    for kind in [OutcomeKind::Success, OutcomeKind::Other("success".into()), OutcomeKind::Other("failure".into())] {
+    for kind in
+        [OutcomeKind::Success, OutcomeKind::Other("success".into()), OutcomeKind::Other("failure".into())]
+    {
         let key = key("charge");
         let outcome = Outcome::new(kind, *b"x");
         granted(&semel, Claim::new(&key)).await.complete(outcome.clone()).await.unwrap();
@@ -153,7 +157,10 @@ async fn grants_and_past_attempts_are_kept_in_every_state() {
         permit.release("again").await.unwrap();
         let record = semel.get(&key).await.unwrap().unwrap();
         let grant = record.state.grant();
-        assert_eq!((grant.permit_id, grant.fence.get(), &*grant.owner), (permit.id(), permit.fence(), &*owner));
+        assert_eq!(
+            (grant.permit_id, grant.fence.get(), &*grant.owner),
+            (permit.id(), permit.fence(), &*owner)
+        );
         let ended: Vec<_> = record.history().map(|ended| (ended.number, ended.end)).collect();
         let kept = (attempt.max(8) - 7..=attempt).map(|number| (number, AttemptEnd::Released));
         assert_eq!(ended, kept.collect::<Vec<_>>());
@@ -187,5 +194,9 @@ async fn a_run_that_lapsed_under_hold_is_listed_as_held_before_any_claim_says_so
     assert_eq!(listed(&store, StateKind::Held).await, std::slice::from_ref(&hold));
     assert_eq!(listed(&store, StateKind::Running).await, [rerun]);
     let stored = "SELECT count(*) FROM semel_records WHERE state = 'held'";
-    assert_eq!(client(&url).await.query_one(stored, &[]).await.unwrap().get::<_, i64>(0), 0, "nothing was written");
+    assert_eq!(
+        client(&url).await.query_one(stored, &[]).await.unwrap().get::<_, i64>(0),
+        0,
+        "nothing was written"
+    );
 }
