@@ -244,7 +244,7 @@ async fn calls_are_counted_with_the_ids_of_their_batches() {
     drop(store.swap([two, one].into_iter().collect()).await.unwrap());
     drop(store.load(ids[..1].to_vec()).await.unwrap());
     assert_eq!((store.count(Call::Swap), store.count(Call::Load), store.count(Call::Sweep)), (1, 1, 0));
-    assert_eq!(store.batches(Call::Swap), [ids.clone()]);
+    assert_eq!(store.batches(Call::Swap), std::slice::from_ref(&ids));
     let calls: Vec<_> = store.calls().into_iter().map(|made| (made.call, made.ids)).collect();
     assert_eq!(calls, [(Call::Swap, ids.clone()), (Call::Load, ids[..1].to_vec())]);
     store.forget_calls();

@@ -223,9 +223,8 @@ impl<A, U: FnOnce(Result<Settled<A>>)> Asked<A, U> {
         A: Unpin,
         U: Unpin,
     {
-        self.await.map_err(|error| match error.kind() {
-            ErrorKind::Unknown => error.with_permit_id(permit_id),
-            _ => error,
+        self.await.map_err(|error| {
+            if error.kind() == ErrorKind::Unknown { error.with_permit_id(permit_id) } else { error }
         })
     }
 }
