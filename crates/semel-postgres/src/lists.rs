@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use semel::clock::Timestamp;
-use semel::{Reference, Result};
-
 use semel::record::{AttemptEnd, EndedAttempt, HISTORY_MAX};
+use semel::{Reference, Result};
 use serde_json::{Value, json};
 
 use crate::error::corrupt;
