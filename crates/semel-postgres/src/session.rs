@@ -12,10 +12,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::config::Config;
 use crate::error::{Sent, error, invalid};
-use crate::statement::{MOMENT, SWEEP, insert_one, load, parameter_types, swap_batch, update_one};
+use crate::statement::{INSERT_ONE, LOAD, MOMENT, PARAMETER_TYPES, SWAP_BATCH, SWEEP, UPDATE_ONE};
 use crate::{check, schema};
 
-/// A session is semel's alone, so it may be told how to behave.
+/// A session is semel's alone, so it may set what it needs.
 ///
 /// - No server-side time limits: they cancel statements, and a commit that is cancelled while it waits for a standby
 ///   has happened here and not there.
@@ -55,13 +55,11 @@ impl Session {
 
 impl Statements {
     async fn prepared(client: &Client) -> std::result::Result<Self, tokio_postgres::Error> {
-        let (inserts, updates, swaps, loads) = (insert_one(), update_one(), swap_batch(), load());
-        let types = parameter_types();
         let (insert_one, update_one, swap_batch, load, sweep, now) = tokio::try_join!(
-            client.prepare_typed(&inserts, &types),
-            client.prepare_typed(&updates, &types),
-            client.prepare(&swaps),
-            client.prepare(&loads),
+            client.prepare_typed(&INSERT_ONE, &PARAMETER_TYPES),
+            client.prepare_typed(&UPDATE_ONE, &PARAMETER_TYPES),
+            client.prepare(&SWAP_BATCH),
+            client.prepare(&LOAD),
             client.prepare(SWEEP),
             client.prepare(MOMENT),
         )?;
@@ -85,7 +83,7 @@ pub(crate) async fn connect(config: &Config) -> Result<Client> {
     Ok(client)
 }
 
-/// Carries a connection's bytes for as long as anybody holds its client.
+/// Carries a connection's bytes for as long as its client is held.
 fn drive<S, T>(connection: Connection<S, T>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -117,7 +115,7 @@ fn authorities(config: &Config) -> Result<RootCertStore> {
             roots.add(certificate).map_err(|error| unread().caused_by(error))?;
         }
     } else {
-        // A machine without any is told so by the first handshake, which then trusts nobody.
+        // On a machine without any the first handshake fails, because it then trusts no certificate.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     Ok(roots)
