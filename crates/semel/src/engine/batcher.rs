@@ -21,7 +21,7 @@ use super::swap_loop::{Heard, Next, Settled, SwapLoop};
 use super::together::spread;
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::key::RecordId;
+use crate::key::{Key, RecordId};
 use crate::lock::lock;
 use crate::machine::Ruling;
 use crate::record::{PermitId, Record};
@@ -59,38 +59,59 @@ impl Batcher {
     /// Rules on what is found, writes what the ruling says, and starts over if another caller wrote first.
     ///
     /// Goes as far as the store answers at once before it returns; the rest is the driver's. `unheard` makes what takes
-    /// an answer that no caller is left to hear.
+    /// an answer that no caller is left to hear, from the key that it is about.
     pub(super) fn ask<A, R, U>(
         self: &Arc<Self>,
         mut swap_loop: SwapLoop<A, R>,
-        unheard: impl FnOnce() -> U,
+        unheard: impl FnOnce(&Key) -> U,
     ) -> Asked<A, U>
     where
         A: Send + 'static,
         R: Rule<A>,
         U: FnOnce(Result<Settled<A>>) + Send + 'static,
     {
+        match self.ask_now(&mut swap_loop) {
+            Ok(answer) => Asked(Form::Now(Some(answer))),
+            Err(waits) => self.ask_later(swap_loop, waits, unheard),
+        }
+    }
+
+    /// Goes as far as the store answers at once: to the answer, or to what has to be waited for.
+    #[inline]
+    pub(super) fn ask_now<A, R: Rule<A>>(
+        &self,
+        swap_loop: &mut SwapLoop<A, R>,
+    ) -> std::result::Result<Result<Settled<A>>, Waits> {
         loop {
-            let step = match swap_loop.next().and_then(|next| self.take_step(next)) {
-                Ok(step) => step,
-                Err(error) => return Asked::now(Err(error)),
+            let heard = match swap_loop.next().and_then(|next| self.take_step(next)) {
+                Ok(Step::Answered(settled)) => return Ok(Ok(settled)),
+                Ok(Step::Waits(waits)) => return Err(waits),
+                Ok(Step::Heard(heard)) => swap_loop.hear(heard),
+                Err(error) => Err(error),
             };
-            match step {
-                Step::Answered(settled) => return Asked::now(Ok(settled)),
-                Step::Heard(heard) => {
-                    if let Err(error) = swap_loop.hear(heard) {
-                        return Asked::now(Err(error));
-                    }
-                }
-                Step::Waits(waits) => {
-                    let (caller, receiver) = oneshot::channel();
-                    let course = Box::new(Course { swap_loop, caller, unheard: unheard() });
-                    return match self.hand_over(waits, course) {
-                        Ok(()) => Asked(Form::Later(receiver)),
-                        Err(error) => Asked::now(Err(error)),
-                    };
-                }
+            if let Err(error) = heard {
+                return Ok(Err(error));
             }
+        }
+    }
+
+    /// Leaves the rest of an ask to the driver.
+    pub(super) fn ask_later<A, R, U>(
+        self: &Arc<Self>,
+        swap_loop: SwapLoop<A, R>,
+        waits: Waits,
+        unheard: impl FnOnce(&Key) -> U,
+    ) -> Asked<A, U>
+    where
+        A: Send + 'static,
+        R: Rule<A>,
+        U: FnOnce(Result<Settled<A>>) + Send + 'static,
+    {
+        let (caller, receiver) = oneshot::channel();
+        let unheard = unheard(swap_loop.key());
+        match self.hand_over(waits, Box::new(Course { swap_loop, caller, unheard })) {
+            Ok(()) => Asked(Form::Later(receiver)),
+            Err(error) => Asked(Form::Now(Some(Err(error)))),
         }
     }
 
@@ -112,16 +133,17 @@ impl Batcher {
     }
 
     /// Goes one step, if the store answers at once.
+    #[inline]
     fn take_step<A>(&self, next: Next<A>) -> Result<Step<A>> {
         Ok(match next {
             Next::Answer(settled) => Step::Answered(settled),
             Next::Pause(pause) => Step::Waits(Waits::Pause(pause)),
-            Next::Load(id) => match self.store()?.load(vec![id]).try_now() {
+            Next::Load(id) => match self.send(|store| store.load(vec![id]))?.try_now() {
                 Ok(answer) => Step::Heard(Heard::loaded(answer)),
                 Err(reply) => Step::Waits(Waits::Load(reply)),
             },
             Next::Swap(swap) if self.in_flight.load(Ordering::Acquire) > 0 => Step::Waits(Waits::Turn(swap)),
-            Next::Swap(swap) => match self.store()?.swap([swap].into()).try_now() {
+            Next::Swap(swap) => match self.send(|store| store.swap([swap].into()))?.try_now() {
                 Ok(answer) => Step::Heard(Heard::swapped(answer)),
                 Err(reply) => Step::Waits(Waits::Swap(reply)),
             },
@@ -133,7 +155,7 @@ impl Batcher {
         self: &Arc<Self>,
         send: impl FnOnce(&dyn Store) -> Reply<T>,
     ) -> Result<Answer<T>> {
-        let reply = match send(&*self.store()?).try_now() {
+        let reply = match self.send(send)?.try_now() {
             Ok(answer) => return answer,
             Err(reply) => reply,
         };
@@ -143,14 +165,20 @@ impl Batcher {
         runtime.spawn(reply).await.map_err(lost)?
     }
 
-    pub(super) fn store(&self) -> Result<Arc<dyn Store>> {
+    /// Asks the store, unless the engine is closed. Without a handle of its own: one count for all threads would move
+    /// between their cores.
+    pub(super) fn send<T>(&self, send: impl FnOnce(&dyn Store) -> T) -> Result<T> {
         match &*self.store.load() {
-            Some(open) => Ok(Arc::clone(&open.0)),
+            Some(open) => Ok(send(&*open.0)),
             None => Err(Error::new(
                 ErrorKind::Unavailable,
                 "this engine is closed, and nothing happened; build another one",
             )),
         }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.store.load().is_some()
     }
 
     /// Refuses all asks from now on, waits for those in flight, and lets go of the store.
@@ -197,7 +225,7 @@ enum Step<A> {
 }
 
 /// What an ask waits for.
-enum Waits {
+pub(super) enum Waits {
     Load(Reply<Vec<Loaded>>),
     Swap(Reply<SwapReplies>),
     Turn(Swap),
@@ -213,10 +241,6 @@ enum Form<A, U: FnOnce(Result<Settled<A>>)> {
 }
 
 impl<A, U: FnOnce(Result<Settled<A>>)> Asked<A, U> {
-    fn now(answer: Result<Settled<A>>) -> Self {
-        Self(Form::Now(Some(answer)))
-    }
-
     /// The same ask; if its reply is lost for good, the error names the permit to ask again with.
     pub(super) async fn under(self, permit_id: PermitId) -> Result<Settled<A>>
     where
@@ -415,11 +439,7 @@ impl Driver {
         while queue.batches < IN_FLIGHT_MAX && !queue.waiting.is_empty() {
             let ride = queue.waiting.len().min(BATCH_SWAPS_MAX);
             let (swaps, courses): (Swaps, Vec<_>) = queue.waiting.drain(..ride).unzip();
-            let reply = match self.batcher.upgrade().map(|batcher| batcher.store()) {
-                Some(Ok(store)) => store.swap(swaps),
-                Some(Err(closed)) => Reply::ready(Err(closed)),
-                None => Reply::ready(Err(runtime_ended())),
-            };
+            let reply = self.send(|store| store.swap(swaps));
             self.count_batch(&mut queue);
             queue.courses = queue.courses.saturating_add(courses.len());
             flights.push(Flight::Swaps(reply, courses));
@@ -462,16 +482,15 @@ impl Driver {
         let waits = match wanted {
             Wanted::Swap(swap) => Waits::Turn(swap),
             Wanted::Pause(pause) => Waits::Pause(pause),
-            Wanted::Load(id) => {
-                let store = self.batcher.upgrade().map(|batcher| batcher.store());
-                Waits::Load(match store {
-                    Some(Ok(store)) => store.load(vec![id]),
-                    Some(Err(closed)) => Reply::ready(Err(closed)),
-                    None => Reply::ready(Err(runtime_ended())),
-                })
-            }
+            Wanted::Load(id) => Waits::Load(self.send(|store| store.load(vec![id]))),
         };
         self.take_in(waits, course);
+    }
+
+    /// Asks the store; an engine that is closed or gone is an answer too.
+    fn send<T>(&self, send: impl FnOnce(&dyn Store) -> Reply<T>) -> Reply<T> {
+        let Some(batcher) = self.batcher.upgrade() else { return Reply::ready(Err(runtime_ended())) };
+        batcher.send(send).unwrap_or_else(|closed| Reply::ready(Err(closed)))
     }
 
     async fn until_idle(&self) {

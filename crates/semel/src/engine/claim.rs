@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::permit::Permit;
@@ -306,21 +306,21 @@ pub enum RecordedOnce {
 /// The work is done.
 #[derive(Clone, Debug)]
 pub struct Replay {
+    /// Done: checked when it is made.
     record: Arc<Record>,
-    outcome: Outcome,
 }
 
 impl Replay {
     pub(super) fn new(record: Arc<Record>) -> Result<Self> {
         match record.outcome() {
-            Some(outcome) => Ok(Self { outcome: outcome.clone(), record }),
+            Some(_) => Ok(Self { record }),
             None => Err(out_of_step(&record)),
         }
     }
 
     /// What the run produced, byte for byte.
     pub fn outcome(&self) -> &Outcome {
-        &self.outcome
+        self.record.outcome().unwrap_or(&NO_OUTCOME)
     }
 
     /// Until when the outcome is remembered, on the store's clock. It does not slide.
@@ -415,6 +415,9 @@ impl Held {
         &self.record
     }
 }
+
+/// Stands where there must be an outcome and can be no panic.
+static NO_OUTCOME: LazyLock<Outcome> = LazyLock::new(|| Outcome::success([]));
 
 fn out_of_step(record: &Record) -> Error {
     let message = format!("a {} record does not fit the decision made on it", record.state.kind().as_str());

@@ -420,7 +420,7 @@ impl Permit {
         engine.attend();
         let ask = SwapLoop::new(self.key().clone(), self.guess(), rule).permit_id(self.id());
         let span = tracing::debug_span!("semel.settle", what, key = %self.key().id().short());
-        let settled = span.in_scope(|| engine.batcher.ask(ask, || let_go)).under(self.id()).await?;
+        let settled = span.in_scope(|| engine.batcher.ask(ask, |_| let_go)).under(self.id()).await?;
         self.see(settled.record.clone());
         Ok(settled)
     }

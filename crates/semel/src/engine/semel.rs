@@ -5,6 +5,7 @@ use std::fmt::{self, Display};
 use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use super::once::{Once, OnceError, run_decided};
 use super::operator::{Action, OperatorAnswer};
 use super::permit::{Permit, PermitParts, Renewal};
 use super::replay_cache::ReplayCache;
-use super::swap_loop::{Guess, Settled, SwapLoop};
+use super::swap_loop::{Effect, Guess, Settled, SwapLoop};
 use super::sweeper::SweepReport;
 use super::together::ask_together;
 use super::upkeep::Upkeep;
@@ -65,6 +66,9 @@ pub struct Semel {
 pub(super) struct EngineHandle {
     engine: Arc<Engine>,
     pub(super) owner: Arc<str>,
+    /// Whether the last claim on this thread found a record, in a store that answered at once. The next one then looks
+    /// first, and drafts a record only if there is none: replays come in crowds, and so do new keys.
+    expects_record: AtomicBool,
 }
 
 /// What all handles of one engine share.
@@ -107,7 +111,10 @@ impl Semel {
 
     pub(super) fn of(engine: Engine, owner: &str) -> Self {
         let engine = Arc::new(engine);
-        let handle = || Arc::new(EngineHandle { engine: Arc::clone(&engine), owner: Arc::from(owner) });
+        let handle = || {
+            let (engine, expects_record) = (Arc::clone(&engine), AtomicBool::new(false));
+            Arc::new(EngineHandle { engine, owner: Arc::from(owner), expects_record })
+        };
         Self { handles: Arc::new(PerThread::new(handle)) }
     }
 
@@ -175,7 +182,7 @@ impl Semel {
         let permit_id = ask.permit_id;
         let rule = move |found: Option<&Record>, now| claim::record_once(found, &ask, &outcome, now);
         let swap_loop = SwapLoop::new(claim.key, Guess::Absent, rule).permit_id(permit_id);
-        let settled = engine.batcher.ask(swap_loop, || let_go).under(permit_id).await?;
+        let settled = engine.batcher.ask(swap_loop, |_| let_go).under(permit_id).await?;
         engine.recorded(settled, started_at)
     }
 
@@ -324,7 +331,7 @@ impl Semel {
     /// The records of many keys in one round trip, in their order; as [`get`](Self::get) for each.
     pub async fn get_all(&self, keys: &[Key]) -> Result<Vec<Result<Option<Record>>>> {
         let ids = keys.iter().map(Key::id).collect();
-        let answer = self.engine().batcher.store()?.load(ids).await?;
+        let answer = self.engine().batcher.send(|store| store.load(ids))?.await?;
         let found = answer.value.into_iter().zip(keys).map(|(found, key)| {
             let record = found?.filter(|record| record.key == *key);
             Ok(record.and_then(|record| seen(record, answer.now)))
@@ -352,7 +359,7 @@ impl Semel {
 
     /// A page of records, in the order of their ids, each as [`get`](Self::get) shows it.
     pub async fn scan(&self, scan: Scan) -> Result<Page> {
-        let answer = self.engine().batcher.store()?.scan(scan).await?;
+        let answer = self.engine().batcher.send(|store| store.scan(scan))?.await?;
         let mut page = answer.value;
         page.records.retain(|record| record.is_live(answer.now));
         page.records = page.records.into_iter().map(|record| record.seen_at(answer.now)).collect();
@@ -419,7 +426,7 @@ impl Semel {
     pub async fn move_offset(&self, key: &Key, wanted: Move) -> Result<Moved> {
         let engine = self.engine();
         let swap_loop = self.move_offset_loop(key, wanted);
-        Ok(engine.batcher.ask(swap_loop, || let_go).await?.answer)
+        Ok(engine.batcher.ask(swap_loop, |_| let_go).await?.answer)
     }
 
     /// The move of an offset, for a caller that drives it inside a transaction of its own.
@@ -477,10 +484,10 @@ impl Semel {
         let engine = Arc::clone(&self.engine().engine);
         to_the_end(async move {
             engine.upkeep.close().await;
-            let written = match engine.batcher.store() {
-                Ok(_) => engine.duplicates.write_all(&engine.batcher).await,
-                // Closed before.
-                Err(_) => Ok(()),
+            let written = if engine.batcher.is_open() {
+                engine.duplicates.write_all(&engine.batcher).await
+            } else {
+                Ok(())
             };
             engine.batcher.close().await;
             written
@@ -543,8 +550,7 @@ impl Semel {
         loop {
             let settled = engine.claim_knowing(ask.clone(), verdict.take(), unheard).await?;
             let (Claimed::Probe, Some(record)) = (settled.answer, &settled.record) else {
-                observe::claim_took_since(started_at);
-                return engine.decision(settled, started_at);
+                return engine.decide_claim(settled, started_at);
             };
             let Some(_probing) = Probing::begin(engine, record.key.id()) else {
                 return engine.decision(settled, started_at);
@@ -605,8 +611,8 @@ type UnheardClaim = Box<dyn FnOnce(Result<Settled<Claimed>>) + Send>;
 
 /// A claim on its way.
 enum Started {
-    /// Its record was kept from before, and needs no store.
-    Cached(Arc<Record>, Timestamp),
+    /// Decided at once.
+    Decided(Result<Decision>),
     /// The store was asked, at this moment.
     Asked(Asked<Claimed, UnheardClaim>, PermitId, Instant),
 }
@@ -614,15 +620,9 @@ enum Started {
 impl Started {
     async fn decided(self, engine: &Arc<EngineHandle>) -> Result<Decision> {
         match self {
-            Self::Cached(record, now) => {
-                engine.duplicates.note(&record, now);
-                engine.counters.replay.count();
-                Ok(Decision::Replay(Replay::new(record)?))
-            }
+            Self::Decided(decision) => decision,
             Self::Asked(asked, permit_id, started_at) => {
-                let settled = asked.under(permit_id).await?;
-                observe::claim_took_since(started_at);
-                engine.decision(settled, started_at)
+                engine.decide_claim(asked.under(permit_id).await?, started_at)
             }
         }
     }
@@ -654,7 +654,7 @@ impl Engine {
     }
 
     async fn load(&self, id: RecordId) -> Result<(Option<Arc<Record>>, Timestamp)> {
-        let answer = self.batcher.store()?.load(vec![id]).await?;
+        let answer = self.batcher.send(|store| store.load(vec![id]))?.await?;
         Ok((answer.value.into_iter().next().unwrap_or(Ok(None))?, answer.now))
     }
 
@@ -667,7 +667,7 @@ impl Engine {
     ) -> Result<Settled<A>> {
         let id = key.id();
         let swap_loop = SwapLoop::new(key, Guess::Unknown, rule).permit_id(permit_id);
-        let settled = self.batcher.ask(swap_loop, || let_go).under(permit_id).await?;
+        let settled = self.batcher.ask(swap_loop, |_| let_go).under(permit_id).await?;
         self.waiters.wake(&id);
         Ok(settled)
     }
@@ -692,7 +692,8 @@ impl Engine {
     /// that still run or have lapsed under the same permit get its outcome.
     async fn mend(&self, keys: impl Iterator<Item = &Key>) -> Result<()> {
         let keys: Vec<_> = keys.cloned().collect();
-        let found = self.batcher.store()?.load(keys.iter().map(Key::id).collect()).await?;
+        let ids = keys.iter().map(Key::id).collect();
+        let found = self.batcher.send(|store| store.load(ids))?.await?;
         let records: Vec<_> = found.value.into_iter().collect::<Result<_>>()?;
         let done = records.iter().flatten().find_map(|record| match &record.state {
             State::Done(done) if record.is_live(found.now) => Some(done.clone()),
@@ -735,13 +736,36 @@ impl EngineHandle {
         self.attend();
         let (permit_id, started_at) = (ask.permit_id, Instant::now());
         if let Some((record, now)) = self.replays.get(&ask, started_at) {
-            return Started::Cached(record, now);
+            self.duplicates.note(&record, now);
+            self.counters.replay.count();
+            return Started::Decided(Replay::new(record).map(Decision::Replay));
         }
-        let (key, give_back) = (ask.key.clone(), self.give_back(&ask, unheard));
+        let key = ask.key.clone();
         let span = tracing::debug_span!("semel.claim", key = %key.id().short());
+        let _entered = span.enter();
         let rule = move |found: Option<&Record>, now| claim::claim(found, &ask, now);
-        let swap_loop = SwapLoop::new(key, Guess::Absent, rule).permit_id(permit_id);
-        Started::Asked(span.in_scope(|| self.batcher.ask(swap_loop, give_back)), permit_id, started_at)
+        let expects_record = self.expects_record.load(Ordering::Relaxed);
+        let guess = if expects_record { Guess::Unknown } else { Guess::Absent };
+        let mut swap_loop = SwapLoop::new(key, guess, rule).permit_id(permit_id);
+        match self.batcher.ask_now(&mut swap_loop) {
+            Ok(settled) => {
+                let found_record = settled.as_ref().is_ok_and(|settled| settled.effect == Effect::Unchanged);
+                if found_record != expects_record {
+                    self.expects_record.store(found_record, Ordering::Relaxed);
+                }
+                Started::Decided(settled.and_then(|settled| self.decide_claim(settled, started_at)))
+            }
+            Err(waits) => {
+                self.expects_record.store(false, Ordering::Relaxed);
+                let asked = self.batcher.ask_later(swap_loop, waits, self.give_back(permit_id, unheard));
+                Started::Asked(asked, permit_id, started_at)
+            }
+        }
+    }
+
+    fn decide_claim(self: &Arc<Self>, settled: Settled<Claimed>, started_at: Instant) -> Result<Decision> {
+        observe::claim_took_since(started_at);
+        self.decision(settled, started_at)
     }
 
     async fn claim_knowing(
@@ -752,7 +776,7 @@ impl EngineHandle {
     ) -> Result<Settled<Claimed>> {
         self.attend();
         let (key, permit_id) = (ask.key.clone(), ask.permit_id);
-        let give_back = self.give_back(&ask, unheard);
+        let give_back = self.give_back(permit_id, unheard);
         let guess = if verdict.is_some() { Guess::Unknown } else { Guess::Absent };
         let rule = move |found: Option<&Record>, now: Timestamp| {
             ask.probe = match (&verdict, found) {
@@ -766,11 +790,15 @@ impl EngineHandle {
     }
 
     /// What happens to the answer of a claim whose caller is gone: made only if the answer does not come at once.
-    fn give_back(self: &Arc<Self>, ask: &Ask, unheard: Unheard) -> impl FnOnce() -> UnheardClaim + use<> {
-        let (engine, key, permit_id) = (Arc::clone(self), ask.key.clone(), ask.permit_id);
-        move || match unheard {
+    fn give_back(
+        self: &Arc<Self>,
+        permit_id: PermitId,
+        unheard: Unheard,
+    ) -> impl FnOnce(&Key) -> UnheardClaim + use<'_> {
+        move |key| match unheard {
             Unheard::MayAskAgain => Box::new(let_go),
             Unheard::NeverStarted => {
+                let (engine, key) = (Arc::clone(self), key.clone());
                 Box::new(move |answer| engine.give_back_unheard(&answer, key, permit_id))
             }
         }

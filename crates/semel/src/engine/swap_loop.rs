@@ -154,6 +154,7 @@ fn only<T, V>(answer: Answer<V>, pop: impl FnOnce(&mut V) -> Option<T>) -> Resul
 
 impl<A, R: FnMut(Option<&Record>, Timestamp) -> Ruling<A>> SwapLoop<A, R> {
     /// The loop for an ask that `rule` decides.
+    #[inline]
     pub fn new(key: Key, guess: Guess, rule: R) -> Self {
         let seen = match guess {
             Guess::Absent => Some(Seen::guessed(None)),
@@ -179,6 +180,7 @@ impl<A, R: FnMut(Option<&Record>, Timestamp) -> Ruling<A>> SwapLoop<A, R> {
 
     /// The same loop, whose `Unknown` error names the permit to ask again with.
     #[must_use]
+    #[inline]
     pub fn permit_id(mut self, permit_id: PermitId) -> Self {
         self.permit_id = Some(permit_id);
         self

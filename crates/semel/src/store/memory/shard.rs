@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::room::Room;
-use super::slot::{Slot, Tick, id_part};
+use super::slot::{Slot, Tick};
 use crate::clock::Timestamp;
 use crate::id_map::IdSpread;
 use crate::key::RecordId;
@@ -36,7 +36,7 @@ impl Shard {
 
     /// The record with this id, also if it is past its keep.
     fn find(&self, id: &RecordId) -> Option<&Slot> {
-        self.records.find(hash(self.spread, hint(id_part(id))), |slot| slot.is_of(id))
+        self.records.find(hash(self.spread, hint(id)), |slot| slot.id == *id)
     }
 
     /// The next version in this shard, of `shards` that take turns: it only grows, and no two records share one.
@@ -48,12 +48,11 @@ impl Shard {
 
     /// Puts a record in, over the one that was there.
     pub(super) fn put(&mut self, mut slot: Slot, epoch: Timestamp) -> Option<Slot> {
-        let (spread, hint) = (self.spread, hint(slot.id_part));
-        let id = slot.record.key.id();
+        let (spread, id, hint) = (self.spread, slot.id, hint(&slot.id));
         match self.records.entry(
             hash(spread, hint),
-            |known| known.is_of(&id),
-            |known| hash(spread, self::hint(known.id_part)),
+            |known| known.id == id,
+            |known| hash(spread, self::hint(&known.id)),
         ) {
             Entry::Occupied(mut known) => {
                 let (due, looked_at) = (slot.due(epoch), known.get().looked_at);
@@ -76,7 +75,7 @@ impl Shard {
 
     /// Remembers that a record was done at `at`, for the day when the oldest must go.
     pub(super) fn note_done(&mut self, id: &RecordId, at: Tick) {
-        self.done.push_back((at, hint(id_part(id))));
+        self.done.push_back((at, hint(id)));
         // Notes of lives that are over would pile up in a store that never reaches its bound.
         if self.done.len() > self.records.len().saturating_mul(2).saturating_add(64) {
             let (spread, records) = (self.spread, &self.records);
@@ -114,7 +113,7 @@ impl Shard {
                 break;
             }
             self.looks.pop();
-            let due = |slot: &Slot| slot.looked_at == tick && self::hint(slot.id_part) == hint;
+            let due = |slot: &Slot| slot.looked_at == tick && self::hint(&slot.id) == hint;
             let Ok(mut found) = self.records.find_entry(hash(self.spread, hint), due) else { continue };
             if !found.get().is_kept_at(now) {
                 let (slot, _) = found.remove();
@@ -153,7 +152,7 @@ impl Shard {
 
     /// The ids after `after`, in order.
     pub(super) fn ids_after(&self, after: Option<RecordId>) -> Vec<RecordId> {
-        let ids = self.records.iter().map(|slot| slot.record.key.id());
+        let ids = self.records.iter().map(|slot| slot.id);
         let mut ids: Vec<_> = ids.filter(|id| after.is_none_or(|after| *id > after)).collect();
         ids.sort_unstable();
         ids
@@ -161,11 +160,12 @@ impl Shard {
 }
 
 fn was_done(slot: &Slot, at: Tick, hint: Hint) -> bool {
-    slot.done_at == at && self::hint(slot.id_part) == hint
+    slot.done_at == at && self::hint(&slot.id) == hint
 }
 
-fn hint(id_part: u64) -> Hint {
-    let [a, b, c, d, ..] = id_part.to_le_bytes();
+/// The bytes of an id behind the ones that pick its shard.
+fn hint(id: &RecordId) -> Hint {
+    let [_, _, _, _, a, b, c, d, ..] = *id.as_bytes();
     u32::from_le_bytes([a, b, c, d])
 }
 

@@ -29,11 +29,11 @@ impl Tick {
     }
 }
 
+/// As large as a line of the processor's cache: to find a record, or to find that it has changed, touches nothing else.
 #[derive(Debug)]
 pub(super) struct Slot {
+    pub(super) id: RecordId,
     pub(super) record: Arc<Record>,
-    /// Part of the id, compared before the rest of it.
-    pub(super) id_part: u64,
     kept_until_micros: u64,
     pub(super) cost_bytes: usize,
     /// When its shard will next look at it.
@@ -50,17 +50,13 @@ impl Slot {
             State::Done(_) | State::Running(_) | State::Released(_) | State::Held(_) => Tick::NEVER,
         };
         Self {
-            id_part: id_part(&record.key.id()),
+            id: record.key.id(),
             kept_until_micros: kept_until.map_or(FOREVER, Timestamp::as_micros),
             cost_bytes: cost_bytes(&record),
             looked_at: Tick::NEVER,
             done_at,
             record,
         }
-    }
-
-    pub(super) fn is_of(&self, id: &RecordId) -> bool {
-        self.id_part == id_part(id) && self.record.key.id() == *id
     }
 
     pub(super) fn is_kept_at(&self, now: Timestamp) -> bool {
@@ -86,11 +82,6 @@ impl Slot {
             until => Tick::of(Timestamp::from_micros(until.saturating_sub(lease_micros)), epoch),
         }
     }
-}
-
-/// The bytes of an id behind the ones that pick its shard.
-pub(super) fn id_part(id: &RecordId) -> u64 {
-    id.as_bytes().get(8..).and_then(<[u8]>::first_chunk).map_or(0, |part| u64::from_le_bytes(*part))
 }
 
 /// What a record costs, with the slot that points at it.
