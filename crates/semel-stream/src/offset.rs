@@ -99,7 +99,7 @@ impl Pipeline {
         let mut scan = Scan { filter, after: None, limit: PAGE };
         loop {
             let page = self.semel().scan(scan.clone()).await?;
-            offsets.extend(page.records.iter().filter_map(read));
+            offsets.extend(page.records.iter().filter_map(|record| read(record)));
             match page.next {
                 Some(next) => scan.after = Some(next),
                 None => break,

@@ -125,9 +125,11 @@ impl EventRecord {
         let (state, since, who_or_why) = match &record.state {
             State::Done(done) if is_dead() => (EventState::DeadLetter, done.settled_at, None),
             State::Done(done) => (EventState::Processed, done.settled_at, None),
-            State::Running(running) => (EventState::Running, running.grant.granted_at, Some(&*running.grant.owner)),
+            State::Running(running) => {
+                (EventState::Running, running.grant.granted_at, Some(&*running.grant.owner))
+            }
             State::Released(released) => (EventState::Released, released.settled_at, Some(&*released.reason)),
-            State::Held(held) => (EventState::Held, held.held_at, Some(&*held.reason)),
+            State::Held(held) => (EventState::Held, held.held_at, Some(held.reason.as_str())),
         };
         Self {
             event: record.key.name().into(),
@@ -161,7 +163,7 @@ impl Pipeline {
             .iter()
             // A scope that only begins like this one is another pipeline's.
             .filter(|record| record.key.scope().count() == depth)
-            .map(EventRecord::read)
+            .map(|record| EventRecord::read(record))
             .filter(|event| filter.wants(event))
             .collect();
         Ok(ReceiptPage { events, next: found.next })

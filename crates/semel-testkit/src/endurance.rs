@@ -612,7 +612,9 @@ fn unheard(account: &Account, found: Option<&Record>, wrong: &mut Vec<(Wrong, St
     let Some(record) = found else { return };
     let known = match &record.state {
         State::Running(running) => account.asked.contains(&running.grant.permit_id),
-        State::Done(done) => account.may_have_ended(done.grant.permit_id, &Ending::Done(done.outcome.clone())),
+        State::Done(done) => {
+            account.may_have_ended(done.grant.permit_id, &Ending::Done(done.outcome.clone()))
+        }
         State::Released(_) => true,
         State::Held(_) => false,
     };

@@ -349,13 +349,15 @@ impl Record {
     /// What a run that has lapsed under `hold` is at `now`; `None` if the record is anything else.
     pub(crate) fn lapsed_hold(&self, now: Timestamp) -> Option<Held> {
         match &self.state {
-            State::Running(running) if self.lapse == Lapse::Hold && !running.lease_is_good(now) => Some(Held {
-                grant: running.grant.clone(),
-                held_at: running.lease_until(),
-                reason: HoldReason::Lapsed,
-                probed_at: None,
-                steps: running.steps.clone(),
-            }),
+            State::Running(running) if self.lapse == Lapse::Hold && !running.lease_is_good(now) => {
+                Some(Held {
+                    grant: running.grant.clone(),
+                    held_at: running.lease_until(),
+                    reason: HoldReason::Lapsed,
+                    probed_at: None,
+                    steps: running.steps.clone(),
+                })
+            }
             State::Running(_) | State::Done(_) | State::Released(_) | State::Held(_) => None,
         }
     }
@@ -426,9 +428,10 @@ impl Record {
             State::Released(released) => released.grant.owner.len().saturating_add(released.reason.len()),
             State::Held(held) => held.grant.owner.len().saturating_add(held.reason.as_str().len()),
         };
-        let steps = self.steps().iter().map(|step| {
-            size_of::<Step>().saturating_add(step.name.len()).saturating_add(step.value.len())
-        });
+        let steps = self
+            .steps()
+            .iter()
+            .map(|step| size_of::<Step>().saturating_add(step.name.len()).saturating_add(step.value.len()));
         let parts = texts.into_iter().chain(past).chain([state]).chain(steps);
         parts.fold(size_of::<Self>(), usize::saturating_add)
     }

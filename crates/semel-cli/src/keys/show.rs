@@ -121,7 +121,8 @@ fn of_state(record: &Record, at: impl Fn(Timestamp) -> String) -> Vec<(&'static 
             ("fence", running.grant.fence.get().to_string()),
         ],
         State::Done(done) => {
-            let mut lines = vec![("completed", at(done.settled_at)), ("fence", done.grant.fence.get().to_string())];
+            let mut lines =
+                vec![("completed", at(done.settled_at)), ("fence", done.grant.fence.get().to_string())];
             lines.extend(outcome(&done.outcome));
             lines
         }
@@ -146,7 +147,9 @@ fn outcome(outcome: &Outcome) -> Vec<(&'static str, String)> {
 fn attempts(record: &Record) -> String {
     match record.attempts_forgiven {
         0 => record.attempt.to_string(),
-        attempts_forgiven => format!("{}, of which {attempts_forgiven} no longer count against a bound", record.attempt),
+        attempts_forgiven => {
+            format!("{}, of which {attempts_forgiven} no longer count against a bound", record.attempt)
+        }
     }
 }
 

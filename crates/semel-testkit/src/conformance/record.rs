@@ -35,7 +35,12 @@ pub async fn every_field_round_trips(store: &dyn Store) -> Result<(), Broken> {
     let attempts_forgiven =
         next(trial, &held, resolve(Some(&held), sample::permit_id(), &release_it, lapsed_at)).await?;
     let again = ask_again(&ask);
-    let second = next(trial, &attempts_forgiven, claim(Some(&attempts_forgiven), &again, attempts_forgiven.changed_at)).await?;
+    let second = next(
+        trial,
+        &attempts_forgiven,
+        claim(Some(&attempts_forgiven), &again, attempts_forgiven.changed_at),
+    )
+    .await?;
     let now = second.changed_at;
     let released = next(trial, &second, release(Some(&second), again.permit_id, "", now)).await?;
     let last = ask_again(&ask);

@@ -133,7 +133,9 @@ fn grants(written: &[Record], told: &Told, found: &mut Vec<String>) {
     let granted: BTreeSet<(RecordId, u128, u64)> = written
         .iter()
         .filter_map(|record| match &record.state {
-            State::Running(running) => Some((record.key.id(), running.grant.permit_id.get(), running.grant.fence.get())),
+            State::Running(running) => {
+                Some((record.key.id(), running.grant.permit_id.get(), running.grant.fence.get()))
+            }
             State::Done(_) | State::Released(_) | State::Held(_) => None,
         })
         .collect();

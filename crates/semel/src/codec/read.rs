@@ -215,10 +215,8 @@ impl<'a> Reader<'a> {
         let kind = self.kind()?;
         let notes = self.flags(self.known(note::ALL_1, note::ALL))?;
         let mut note = |flag: u8| (notes & flag != 0).then(|| self.text()).transpose();
-        let unnamed = [
-            (reference::PRIMARY, note(note::PRIMARY_1)?),
-            (reference::SECONDARY, note(note::SECONDARY_1)?),
-        ];
+        let unnamed =
+            [(reference::PRIMARY, note(note::PRIMARY_1)?), (reference::SECONDARY, note(note::SECONDARY_1)?)];
         let details = note(note::DETAILS)?;
         let references = if notes & note::REFERENCES != 0 { self.references()? } else { Vec::new() };
         let mut outcome = Outcome::new(kind, self.shared()?);

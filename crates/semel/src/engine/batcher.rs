@@ -124,9 +124,7 @@ impl Batcher {
                 Ok(answer) => Step::Heard(Heard::loaded(answer)),
                 Err(reply) => Step::Waits(Waits::Load(reply)),
             },
-            Next::Swap(swap) if self.in_flight.load(Ordering::Acquire) > 0 => {
-                Step::Waits(Waits::Turn(swap))
-            }
+            Next::Swap(swap) if self.in_flight.load(Ordering::Acquire) > 0 => Step::Waits(Waits::Turn(swap)),
             Next::Swap(swap) => match self.store()?.swap([swap].into()).try_now() {
                 Ok(answer) => Step::Heard(Heard::swapped(answer)),
                 Err(reply) => Step::Waits(Waits::Swap(reply)),
@@ -144,7 +142,8 @@ impl Batcher {
             Err(reply) => reply,
         };
         let runtime = Handle::try_current().map_err(|_| no_runtime())?;
-        let lost = |_| Error::new(ErrorKind::Unknown, "the runtime stopped before the store answered; ask again");
+        let lost =
+            |_| Error::new(ErrorKind::Unknown, "the runtime stopped before the store answered; ask again");
         runtime.spawn(reply).await.map_err(lost)?
     }
 

@@ -346,14 +346,12 @@ pub struct Busy {
 impl Busy {
     pub(super) fn new(record: Arc<Record>, retry_after: Duration) -> Result<Self> {
         match &record.state {
-            State::Running(running) => {
-                Ok(Self {
+            State::Running(running) => Ok(Self {
                 owner: Arc::clone(&running.grant.owner),
                 since: running.grant.granted_at,
                 retry_after,
                 record,
-            })
-            }
+            }),
             State::Done(_) | State::Released(_) | State::Held(_) => Err(out_of_step(&record)),
         }
     }

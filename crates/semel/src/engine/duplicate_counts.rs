@@ -106,8 +106,8 @@ impl DuplicateCounts {
         let [first, ..] = *id.as_bytes();
         let Some(shard) = self.sums.get(usize::from(first) % SHARDS) else { return };
         let mut shard = lock(shard);
-        let has_room = self.pending.load(Ordering::Relaxed) < PENDING_MAX
-            && shard.len() < REMEMBERED_MAX / SHARDS;
+        let has_room =
+            self.pending.load(Ordering::Relaxed) < PENDING_MAX && shard.len() < REMEMBERED_MAX / SHARDS;
         if !has_room && !shard.contains_key(&id) {
             return;
         }
@@ -154,8 +154,12 @@ impl DuplicateCounts {
         for (id, seen) in counts {
             self.add(id, seen, due);
             let [first, ..] = *id.as_bytes();
-            if let Some(sum) =
-                self.sums.get(usize::from(first) % SHARDS).map(lock).as_mut().and_then(|shard| shard.get_mut(&id))
+            if let Some(sum) = self
+                .sums
+                .get(usize::from(first) % SHARDS)
+                .map(lock)
+                .as_mut()
+                .and_then(|shard| shard.get_mut(&id))
             {
                 sum.due = due;
             }
@@ -222,10 +226,10 @@ impl Budget {
         let full = i64::try_from(self.bytes_a_second).unwrap_or(i64::MAX);
         let earned = match self.filled_at {
             None => full,
-            Some(_) => i64::try_from(
-                u128::from(self.bytes_a_second).saturating_mul(since.as_micros()) / 1_000_000,
-            )
-            .unwrap_or(i64::MAX),
+            Some(_) => {
+                i64::try_from(u128::from(self.bytes_a_second).saturating_mul(since.as_micros()) / 1_000_000)
+                    .unwrap_or(i64::MAX)
+            }
         };
         self.filled_at = Some(now);
         self.bytes = self.bytes.saturating_add(earned).min(full);

@@ -41,9 +41,9 @@ impl Action {
             match &self.shown.state {
                 State::Done(_) | State::Released(_) => refused(OperatorAnswer::NotHeld),
                 State::Running(running) if !shown_as_held => {
-                    let proof = Proof { permit_id: running.grant.permit_id, fence: Some(running.grant.fence) };
-                    let Ruling { answer, write } =
-                        settle::revoke(found, proof, self.permit_id, &reason, now);
+                    let proof =
+                        Proof { permit_id: running.grant.permit_id, fence: Some(running.grant.fence) };
+                    let Ruling { answer, write } = settle::revoke(found, proof, self.permit_id, &reason, now);
                     let answer = match answer {
                         ReleaseAnswer::Released => OperatorAnswer::Released,
                         ReleaseAnswer::NotHolding => OperatorAnswer::Changed,

@@ -327,8 +327,9 @@ impl Permit {
         Fut: Future<Output = Result<T, E>>,
     {
         checked_step_name(name)?;
-        let finished =
-            self.last_seen().and_then(|record| record.steps().iter().find(|step| &*step.name == name).cloned());
+        let finished = self
+            .last_seen()
+            .and_then(|record| record.steps().iter().find(|step| &*step.name == name).cloned());
         if let Some(step) = finished {
             return Ok(from_json(&step.value)?);
         }
@@ -363,7 +364,8 @@ impl Permit {
         let proof = self.proof();
         let rule: super::BoxedRule<Completed> =
             Box::new(move |found, now| settle::complete(found, proof, &outcome, now));
-        (!self.is_unprotected()).then(|| SwapLoop::new(self.key().clone(), self.guess(), rule).permit_id(self.id()))
+        (!self.is_unprotected())
+            .then(|| SwapLoop::new(self.key().clone(), self.guess(), rule).permit_id(self.id()))
     }
 
     /// Notes that the permit is lost, and makes the error that says so: `what` did not happen.

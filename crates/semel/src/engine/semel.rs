@@ -706,9 +706,8 @@ impl Engine {
         });
         let asks = left_over.map(|(record, key)| {
             let outcome = done.outcome.clone();
-            let rule = move |found: Option<&Record>, now: Timestamp| {
-                settle::mend(found, permit_id, &outcome, now)
-            };
+            let rule =
+                move |found: Option<&Record>, now: Timestamp| settle::mend(found, permit_id, &outcome, now);
             SwapLoop::new(key, Guess::Loaded(record, found.now), rule).permit_id(permit_id)
         });
         let asks: Vec<_> = asks.collect();
@@ -731,11 +730,7 @@ impl EngineHandle {
     }
 
     /// Goes as far as can be gone at once. Not async: what an ask holds then never becomes part of a future.
-    fn start_claim(
-        self: &Arc<Self>,
-        ask: Ask,
-        unheard: Unheard,
-    ) -> Started {
+    fn start_claim(self: &Arc<Self>, ask: Ask, unheard: Unheard) -> Started {
         self.attend();
         let (permit_id, started_at) = (ask.permit_id, Instant::now());
         if let Some((record, now)) = self.replays.get(&ask, started_at) {
@@ -770,11 +765,7 @@ impl EngineHandle {
     }
 
     /// What happens to the answer of a claim whose caller is gone: made only if the answer does not come at once.
-    fn give_back(
-        self: &Arc<Self>,
-        ask: &Ask,
-        unheard: Unheard,
-    ) -> impl FnOnce() -> UnheardClaim + use<> {
+    fn give_back(self: &Arc<Self>, ask: &Ask, unheard: Unheard) -> impl FnOnce() -> UnheardClaim + use<> {
         let (engine, key, permit_id) = (Arc::clone(self), ask.key.clone(), ask.permit_id);
         move || match unheard {
             Unheard::MayAskAgain => Box::new(let_go),
@@ -784,14 +775,11 @@ impl EngineHandle {
 
     /// A caller that did not hear the answer never started, so what it was granted is given back at once, and so is what
     /// it may have been granted. Not what it only renewed: a run that is resumed may well have started before.
-    fn give_back_unheard(
-        self: &Arc<Self>,
-        answer: Result<Settled<Claimed>>,
-        key: Key,
-        permit_id: PermitId,
-    ) {
+    fn give_back_unheard(self: &Arc<Self>, answer: Result<Settled<Claimed>>, key: Key, permit_id: PermitId) {
         let was_granted = match &answer {
-            Ok(Settled { answer: Claimed::Run, record: Some(record), .. }) => is_granted_by_last_write(record),
+            Ok(Settled { answer: Claimed::Run, record: Some(record), .. }) => {
+                is_granted_by_last_write(record)
+            }
             Ok(_) => false,
             Err(error) => error.kind() == ErrorKind::Unknown,
         };
@@ -944,7 +932,8 @@ async fn to_the_end<T: Send + 'static>(
     future: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return future.await };
-    let ended = |_| Error::new(ErrorKind::Unknown, "the runtime stopped before the store answered; ask again");
+    let ended =
+        |_| Error::new(ErrorKind::Unknown, "the runtime stopped before the store answered; ask again");
     runtime.spawn(future).await.map_err(ended)?
 }
 

@@ -158,7 +158,9 @@ impl<A, R: FnMut(Option<&Record>, Timestamp) -> Ruling<A>> SwapLoop<A, R> {
         let seen = match guess {
             Guess::Absent => Some(Seen::guessed(None)),
             Guess::Unchanged(record) => Some(Seen::guessed(Some(record))),
-            Guess::Loaded(record, now) => Some(Seen { record, now, by: By::Store, caching: Caching::Refused }),
+            Guess::Loaded(record, now) => {
+                Some(Seen { record, now, by: By::Store, caching: Caching::Refused })
+            }
             Guess::Unknown => None,
         };
         Self {

@@ -46,10 +46,7 @@ struct Round {
 }
 
 impl Round {
-    fn of<A, R: Rule<A>>(
-        asks: &mut [SwapLoop<A, R>],
-        answers: &mut [Option<Result<Settled<A>>>],
-    ) -> Self {
+    fn of<A, R: Rule<A>>(asks: &mut [SwapLoop<A, R>], answers: &mut [Option<Result<Settled<A>>>]) -> Self {
         let mut round = Self::default();
         for (at, (ask, answer)) in asks.iter_mut().zip(answers).enumerate() {
             if answer.is_some() {
@@ -80,7 +77,9 @@ impl Round {
         let mut heard = Vec::with_capacity(self.swapping.len().saturating_add(self.loading.len()));
         if !self.loads.is_empty() {
             let loaded = batcher.finish(|store| store.load(self.loads)).await;
-            heard.extend(self.loading.into_iter().zip(spread(loaded)).map(|(at, one)| (at, Heard::Loaded(one))));
+            heard.extend(
+                self.loading.into_iter().zip(spread(loaded)).map(|(at, one)| (at, Heard::Loaded(one))),
+            );
         }
         if !self.swaps.is_empty() {
             let swapped = batcher.finish(|store| store.swap(self.swaps)).await;

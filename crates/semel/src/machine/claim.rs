@@ -134,7 +134,11 @@ pub fn record_once(found: Option<&Record>, ask: &Ask, outcome: &Outcome, now: Ti
     match (answer, write) {
         (Claimed::Run, Some(write)) => {
             let granted = write.next.unstamped();
-            Ruling::write(Recorded::Recorded, done(granted, granted.state.grant().clone(), outcome.clone()), now)
+            Ruling::write(
+                Recorded::Recorded,
+                done(granted, granted.state.grant().clone(), outcome.clone()),
+                now,
+            )
         }
         (refusal, write) => Ruling { answer: Recorded::Refused(refusal), write },
     }

@@ -94,9 +94,10 @@ impl<T: Unpin> Future for Reply<T> {
                     Poll::Pending
                 }
             },
-            Form::Taken => {
-                Poll::Ready(Err(Error::new(ErrorKind::Unknown, "a reply was polled after its end; ask again")))
-            }
+            Form::Taken => Poll::Ready(Err(Error::new(
+                ErrorKind::Unknown,
+                "a reply was polled after its end; ask again",
+            ))),
         }
     }
 }

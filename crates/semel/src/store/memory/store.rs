@@ -11,9 +11,7 @@ use crate::clock::{Clock, SystemClock, Timestamp, micros};
 use crate::key::RecordId;
 use crate::lock::lock;
 use crate::record::Record;
-use crate::store::{
-    Answer, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept,
-};
+use crate::store::{Answer, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept};
 
 const SHARDS: usize = 128;
 /// How many records a claim at the bound may have to remove before it is answered: enough to pay for the

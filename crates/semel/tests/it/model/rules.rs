@@ -33,7 +33,9 @@ pub(super) fn check_write(
         (At::Running(new_run), _) if new_run.fence == new.version => check_grant(before, old, new_run, lapse),
         (At::Running(new), Some(old)) if new.fence == old.fence && new.permit_id == old.permit_id => Ok(()),
         (At::Running(_), _) => Err("a permit changed hands without a new fence"),
-        (At::Done(done), Some(old)) if done.grant.fence != old.fence || done.grant.permit_id != old.permit_id => {
+        (At::Done(done), Some(old))
+            if done.grant.fence != old.fence || done.grant.permit_id != old.permit_id =>
+        {
             Err("an outcome was stored under a fence that its run never had")
         }
         (At::Done(_) | At::Released(_) | At::Held(_), _) => Ok(()),
