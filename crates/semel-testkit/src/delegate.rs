@@ -3,7 +3,7 @@
 /// Passes methods of a [`Store`](semel::store::Store) on to a field, inside its `impl`.
 ///
 /// ```
-/// use semel::store::{MemoryStore, Reply, Store, Swap, SwapReply};
+/// use semel::store::{Loaded, MemoryStore, Reply, Store, SwapReplies, Swaps};
 ///
 /// struct Counting {
 ///     store: MemoryStore,
@@ -11,7 +11,7 @@
 /// }
 ///
 /// impl Store for Counting {
-///     fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+///     fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
 ///         self.swaps.fetch_add(batch.len(), std::sync::atomic::Ordering::Relaxed);
 ///         self.store.swap(batch)
 ///     }
@@ -23,12 +23,12 @@
 macro_rules! delegate {
     ($field:tt: $($method:ident),+) => { $($crate::delegate!(@ $method $field);)+ };
     (@ swap $field:tt) => {
-        fn swap(&self, batch: Vec<semel::store::Swap>) -> semel::store::Reply<Vec<semel::store::SwapReply>> {
+        fn swap(&self, batch: semel::store::Swaps) -> semel::store::Reply<semel::store::SwapReplies> {
             self.$field.swap(batch)
         }
     };
     (@ load $field:tt) => {
-        fn load(&self, ids: Vec<semel::RecordId>) -> semel::store::Reply<Vec<Option<semel::record::Record>>> {
+        fn load(&self, ids: Vec<semel::RecordId>) -> semel::store::Reply<Vec<semel::store::Loaded>> {
             self.$field.load(ids)
         }
     };

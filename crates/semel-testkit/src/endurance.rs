@@ -380,7 +380,7 @@ impl Ledger {
         let ids: Vec<_> = self.accounts.keys().copied().collect();
         let mut unsettled = Vec::new();
         for ids in ids.chunks(LOADS_MAX) {
-            let found = store.load(ids.to_vec()).await?.value;
+            let found = store.load(ids.to_vec()).await?.records()?;
             for (id, found) in ids.iter().zip(found) {
                 let Some(account) = self.accounts.get(id) else { continue };
                 let findings = judge(account, found.as_ref());

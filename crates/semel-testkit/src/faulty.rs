@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use semel::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Answer, Loaded, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel::{Error, ErrorKind, RecordId};
 
 /// What happens to one call.
@@ -59,7 +59,7 @@ impl FaultyStore {
         (choose)(call)
     }
 
-    fn through<T: Send + 'static>(
+    fn through<T: Send + Unpin + 'static>(
         &self,
         call: Call,
         ask: impl Fn(&dyn Store) -> Reply<T> + Send + Sync + 'static,
@@ -69,7 +69,7 @@ impl FaultyStore {
             return ask(&*self.store);
         }
         let store = Arc::clone(&self.store);
-        Box::pin(async move {
+        Reply::later(async move {
             match fault {
                 Fault::None => ask(&*store).await,
                 Fault::Delay(delay) => {
@@ -102,11 +102,11 @@ impl FaultyStore {
 }
 
 impl Store for FaultyStore {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         self.through(Call::Swap, move |store| store.swap(batch.clone()))
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<semel::record::Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         self.through(Call::Load, move |store| store.load(ids.clone()))
     }
 

@@ -23,17 +23,17 @@
 //! - [`clock`](ManualClock): a clock that a test moves by hand.
 //! - [`sample`]: keys and asks to try a store with.
 //! - [`delegate!`]: the methods that a wrapper of a store passes on.
-//! - [`carry`](carry()): the shortest way from the machine to a store.
+//! - [`drive`](drive()): the shortest way from the machine to a store.
 //! - `run`: what the tests that `conformance!` makes run on.
 #![expect(
     clippy::arithmetic_side_effects,
     reason = "counts of tests are small, and one that overflows fails its test, as it should"
 )]
 
-mod carry;
 mod clock;
 pub mod conformance;
 mod delegate;
+mod drive;
 pub mod endurance;
 mod faulty;
 pub mod history;
@@ -44,8 +44,8 @@ pub mod sample;
 pub mod simulator;
 pub mod sweeping;
 
-pub use carry::{Carried, Effect, carry};
 pub use clock::ManualClock;
+pub use drive::drive;
 pub use faulty::{Call, Fault, FaultyStore};
 
 #[doc(hidden)]

@@ -20,7 +20,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use semel::machine::claim::Ask;
 use semel::record::{Keep, PermitId, Record, State, Version};
-use semel::store::{Filter, Reply, Scan, Store, Swap, SwapReply};
+use semel::store::{Filter, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps};
 use semel::{
     Claim, ClaimedAll, Decision, ErrorKind, Key, OnceError, Outcome, Permit, RecordId, RecordedOnce,
     ReleaseAnswer, Resolution, Resolved, Result, Semel,
@@ -391,7 +391,7 @@ impl Trial<'_> {
     /// The record as it is on the server.
     async fn record(&self, key: &Key) -> Tested<Option<Record>> {
         let found = self.store_direct.load(vec![key.id()]).await.map_err(|error| format!("{error:?}"))?;
-        Ok(found.value.into_iter().next().flatten())
+        found.record().map_err(|error| format!("{error:?}"))
     }
 
     /// A permit that was granted while nothing went wrong; the connection is warm after that.
@@ -791,15 +791,15 @@ impl Observed {
 }
 
 impl Store for Observed {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         let expected: Vec<(RecordId, Option<Version>)> =
             batch.iter().map(|swap| (swap.id(), swap.expected)).collect();
         let (reply, direct) = (self.through.swap(batch), Arc::clone(&self.direct));
         let landed = Arc::clone(&self.landed);
-        Box::pin(async move {
+        Reply::later(async move {
             let answer = reply.await;
             if answer.is_err() {
-                let found = direct.load(expected.iter().map(|(id, _)| *id).collect()).await?.value;
+                let found = direct.load(expected.iter().map(|(id, _)| *id).collect()).await?.records()?;
                 let version = |found: &Option<Record>| found.as_ref().map(|record| record.version);
                 let took =
                     expected.iter().zip(&found).any(|((_, expected), found)| version(found) != *expected);

@@ -31,6 +31,7 @@ pub fn ask(key: &Key) -> Ask {
     Ask {
         key: key.clone(),
         fingerprint: None,
+        label: None,
         permit_id: permit_id(),
         owner: "testkit".into(),
         reentry: Reentry::Refused,

@@ -197,7 +197,7 @@ fn batch(records: usize, keep: Duration) -> Result<Vec<Swap>> {
 }
 
 async fn put(store: Arc<dyn Store>, batch: Vec<Swap>) -> Result<()> {
-    let replies = store.swap(batch).await?.value;
+    let replies = store.swap(batch.into()).await?.value;
     match replies.iter().find(|reply| !matches!(reply, SwapReply::Swapped(_))) {
         None => Ok(()),
         Some(other) => Err(Error::new(ErrorKind::Invalid, format!("a new record was not taken: {other:?}"))),

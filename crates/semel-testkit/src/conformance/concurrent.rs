@@ -48,7 +48,7 @@ pub async fn overlapping_batches_are_all_answered(store: &dyn Store) -> Result<(
             if caller.is_multiple_of(2) {
                 swaps.reverse();
             }
-            Ok(store.swap(swaps))
+            Ok(store.swap(swaps.into()))
         };
         let batches: Vec<_> = (0..CALLERS).map(batch).collect::<Result<_, Broken>>()?;
         let mut replies = Vec::new();
@@ -69,7 +69,7 @@ fn winners(replies: Vec<SwapReply>) -> Vec<semel::record::Record> {
         .into_iter()
         .filter_map(|reply| match reply {
             SwapReply::Swapped(record) => Some(Arc::unwrap_or_clone(record)),
-            SwapReply::Stale(_) | SwapReply::Full => None,
+            SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) => None,
         })
         .collect()
 }

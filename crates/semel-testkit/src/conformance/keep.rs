@@ -10,7 +10,7 @@ use semel::store::{Store, SwapReply};
 
 use super::trial::{Broken, promised};
 use super::trial::{LONG, SHORT, Trial, rewrite};
-use crate::carry::carry;
+use crate::drive::drive;
 use crate::sample;
 
 /// A later write with a longer keep outlives the keep before it.
@@ -34,7 +34,7 @@ async fn prolonged(trial: Trial<'_>, longer: Keep) -> Result<(Record, Duration),
         match reply {
             SwapReply::Swapped(lasting) => return Ok((Arc::unwrap_or_clone(lasting), within)),
             SwapReply::Stale(None) if trial.now().await? >= brief.changed_at.plus(within) => {}
-            SwapReply::Stale(_) | SwapReply::Full => {
+            SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) => {
                 return Err(Broken::new("a record is there while it is kept", format!("{reply:?}")));
             }
         }
@@ -69,7 +69,7 @@ pub async fn a_claim_past_the_keep_runs(store: &dyn Store) -> Result<(), Broken>
         let mut ask = sample::ask(&sample::key("past")?);
         (ask.lease, ask.retention) = (SHORT / 4, SHORT / 4);
         for _ in 0..3 {
-            let ran = carry(store, ask.key.id(), |found, now| claim(found, &ask, now)).await?;
+            let ran = drive(store, &ask.key, |found, now| claim(found, &ask, now)).await?;
             let record = ran.record.ok_or_else(|| Broken::new("a claim that runs has a record", "none"))?;
             promised!(
                 ran.answer == Claimed::Run && record.attempt == 1,

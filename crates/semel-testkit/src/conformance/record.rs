@@ -60,8 +60,8 @@ pub async fn an_outcome_is_replayed_byte_for_byte(store: &dyn Store) -> Result<(
         Outcome::failure(*b"\0"),
         Outcome::success(all_bytes.clone()),
         Outcome::new(OutcomeKind::Other("übersprungen".into()), *b"\xff\xfe"),
-        Outcome::success(*b"only a reference").primary_reference("pay_1"),
-        Outcome::success(*b"only the other").secondary_reference(""),
+        Outcome::success(*b"only a reference").reference("primary", "pay_1"),
+        Outcome::success(*b"only the other").reference("secondary", ""),
         rich_outcome(all_bytes),
         rich_outcome(Vec::new()),
         Outcome::success(large),
@@ -128,7 +128,7 @@ fn ask_again(ask: &Ask) -> Ask {
 fn rich_outcome(bytes: Vec<u8>) -> Outcome {
     let details =
         serde_json::json!({ "amount": 12.5, "note": "ü\u{1F980}\u{0}", "lines": [1, null, {"a": []}] });
-    Outcome::success(bytes).primary_reference("pay_ü").secondary_reference("inv 7").details(&details)
+    Outcome::success(bytes).reference("primary", "pay_ü").reference("secondary", "inv 7").details(&details)
 }
 
 /// Keys that read the same when joined, and are split otherwise, have records of their own.

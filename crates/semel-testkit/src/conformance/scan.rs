@@ -1,5 +1,7 @@
 //! Promises of a scan: pages in the order of ids, complete, and without what was not asked for.
 
+use std::sync::Arc;
+
 use semel::record::{Keep, Record, StateKind};
 use semel::store::{Filter, Scan, Store};
 use semel::{Key, Lapse, Outcome, RecordId};
@@ -64,7 +66,11 @@ pub async fn an_empty_filter_hides_nothing(store: &dyn Store) -> Result<(), Brok
         let id = record.key.id();
         let scan = Scan { filter: Filter::default(), after: Some(before(id)), limit: 1 };
         let shown = store.scan(scan).await?.value.records;
-        promised!(shown == [record.clone()], "an empty filter hides nothing", "{shown:?} without {record:?}");
+        promised!(
+            shown == [Arc::new(record.clone())],
+            "an empty filter hides nothing",
+            "{shown:?} without {record:?}"
+        );
     }
     Ok(())
 }
@@ -210,7 +216,7 @@ async fn walk(store: &dyn Store, filter: &Filter, limit: usize) -> Result<Vec<Re
     loop {
         let scan = Scan { filter: filter.clone(), after, limit };
         let page = store.scan(scan).await?.value;
-        records.extend(page.records);
+        records.extend(page.records.into_iter().map(Arc::unwrap_or_clone));
         match page.next {
             None => return Ok(records),
             next if next > after => after = next,
@@ -243,7 +249,7 @@ pub async fn load_answers_in_the_order_of_the_ids(store: &dyn Store) -> Result<(
             .iter()
             .map(|id| [&a, &b].into_iter().find(|record| record.key.id() == *id).cloned())
             .collect();
-        let found = store.load(ids).await?.value;
+        let found = store.load(ids).await?.records()?;
         promised!(found == expected, "load answers in the order of the ids", "{found:?} for {expected:?}");
     }
     Ok(())

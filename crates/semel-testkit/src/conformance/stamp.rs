@@ -109,7 +109,7 @@ pub async fn now_never_runs_backwards(store: &dyn Store) -> Result<(), Broken> {
             promised!(now >= last, "now never runs backwards", "{now} after {last}");
             last = now;
         }
-        record = loaded.value.into_iter().next().flatten().unwrap_or(record);
+        record = loaded.record()?.unwrap_or(record);
     }
     let latest = AtomicU64::new(last.as_micros());
     at_once((0..4).map(|_| now_never_behind(trial, &latest)).collect())?.into_iter().collect()
@@ -133,9 +133,10 @@ pub async fn now_is_never_before_what_it_speaks_of(store: &dyn Store) -> Result<
     for _ in 0..20 {
         let swapped = store.swap([swap.clone()].into()).await?;
         let loaded = store.load(vec![id]).await?;
-        let record = loaded.value.into_iter().next().flatten();
+        let loaded_at = loaded.now;
+        let record = loaded.record()?;
         let record = record.ok_or_else(|| Broken::new("what was swapped in is loaded", "nothing"))?;
-        for now in [swapped.now, loaded.now] {
+        for now in [swapped.now, loaded_at] {
             promised!(
                 record.changed_at <= now && record.first_seen_at <= now,
                 "now is never before what the answer speaks of",

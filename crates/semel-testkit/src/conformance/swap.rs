@@ -143,7 +143,7 @@ pub async fn one_stale_swap_does_not_undo_another(store: &dyn Store) -> Result<(
             swap.expected = Some(Version::new(1));
         }
         let ids: Vec<_> = batch.iter().map(Swap::id).collect();
-        let replies = store.swap(batch).await?.value;
+        let replies = store.swap(batch.into()).await?.value;
         for (at, id) in ids.into_iter().enumerate() {
             let stored = trial.load(id).await?.is_some();
             promised!(
@@ -164,13 +164,13 @@ pub async fn swaps_are_answered_in_their_order(store: &dyn Store) -> Result<(), 
         swap.expected = Some(Version::new(1));
     }
     let asked: Vec<_> = batch.iter().map(|swap| (swap.id(), swap.expected.is_none())).collect();
-    let replies = store.swap(batch).await?.value;
+    let replies = store.swap(batch.into()).await?.value;
     promised!(replies.len() == asked.len(), "one answer for each swap", "{} for 9", replies.len());
     for ((id, wins), reply) in asked.into_iter().zip(replies) {
         let fits = match &reply {
             SwapReply::Swapped(record) => wins && record.key.id() == id,
             SwapReply::Stale(None) => !wins,
-            SwapReply::Stale(Some(_)) | SwapReply::Full => false,
+            SwapReply::Stale(Some(_)) | SwapReply::Full | SwapReply::Damaged(_) => false,
         };
         promised!(fits, "answers come in the order of the swaps", "{reply:?} to the swap of {id:?}");
     }
@@ -186,12 +186,12 @@ pub async fn of_two_swaps_of_one_record_one_wins(store: &dyn Store) -> Result<()
         [[first(&key, LONG)?, first(&key, LONG)?], [rewrite(&record, LONG)?, rewrite(&record, LONG)?]];
     for pair in pairs {
         let id: RecordId = pair[0].id();
-        let replies = store.swap(pair.into()).await?.value;
+        let replies = store.swap(Vec::from(pair).into()).await?.value;
         let won: Vec<_> = replies
             .iter()
             .filter_map(|reply| match reply {
                 SwapReply::Swapped(record) => Some(record),
-                SwapReply::Stale(_) | SwapReply::Full => None,
+                SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) => None,
             })
             .collect();
         let found = trial.load(id).await?;
@@ -206,7 +206,7 @@ pub async fn of_two_swaps_of_one_record_one_wins(store: &dyn Store) -> Result<()
 
 /// An empty batch is answered by an empty answer that carries the store's now.
 pub async fn an_empty_batch_is_answered(store: &dyn Store) -> Result<(), Broken> {
-    let swapped = store.swap(Vec::new()).await?;
+    let swapped = store.swap(Vec::new().into()).await?;
     promised!(swapped.value.is_empty(), "no swaps, no answers", "{:?}", swapped.value);
     let loaded = store.load(Vec::new()).await?;
     promised!(loaded.value.is_empty(), "no ids, no answers", "{:?}", loaded.value);

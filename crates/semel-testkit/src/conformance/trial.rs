@@ -46,7 +46,7 @@ impl<'a> Trial<'a> {
     pub(super) async fn write(self, swap: Swap) -> Result<Record, Broken> {
         match self.swap(swap).await? {
             SwapReply::Swapped(record) => Ok(Arc::unwrap_or_clone(record)),
-            reply @ (SwapReply::Stale(_) | SwapReply::Full) => {
+            reply @ (SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_)) => {
                 Err(Broken::new("a swap at the expected version wins", format!("{reply:?}")))
             }
         }
@@ -63,7 +63,7 @@ impl<'a> Trial<'a> {
     }
 
     pub(super) async fn load(self, id: RecordId) -> Result<Option<Record>, Broken> {
-        let mut found = self.store.load(vec![id]).await?.value;
+        let mut found = self.store.load(vec![id]).await?.records()?;
         match (found.pop(), found.len()) {
             (Some(record), 0) => Ok(record),
             (record, more) => Err(Broken::new("one answer to one id", format!("{record:?} and {more} more"))),

@@ -9,8 +9,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use semel::machine::claim::{Ask, Claimed, Reentry};
 use semel::machine::settle::Resolution;
-use semel::record::{PermitId, Record};
-use semel::store::{Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::record::PermitId;
+use semel::store::{Loaded, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel::{Error, Fingerprint, Key, Lapse, Outcome, RecordId, Result};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -91,7 +91,7 @@ async fn live(number: usize, mut client: Client, store: &dyn Store, stage: &Stag
             tokio::time::sleep(pause).await;
         }
         let asked = client.next(place, key);
-        match recorder.ask(number, store, key.id(), asked.clone()).await {
+        match recorder.ask(number, store, &key, asked.clone()).await {
             Ok(answer) => client.hear(place, &asked, Some(answer.told)),
             Err(error) => {
                 client.hear(place, &asked, None);
@@ -139,11 +139,11 @@ impl ReadsElsewhere {
 }
 
 impl Store for ReadsElsewhere {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         self.writes.swap(batch)
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         self.reads.load(ids)
     }
 

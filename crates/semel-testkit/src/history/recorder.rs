@@ -12,10 +12,11 @@ use semel::machine::claim::{Ask, Claimed, Recorded};
 use semel::machine::settle::{Completed, ReleaseAnswer, Renewed, Resolution, Resolved};
 use semel::record::{PermitId, Record, State, StateKind, Version};
 use semel::store::Store;
-use semel::{Error, ErrorKind, Outcome, RecordId, Result};
+use semel::swap_loop::{Effect, Settled};
+use semel::{Error, ErrorKind, Key, Outcome, Result};
 
 use super::model::rule;
-use crate::carry::{Carried, Effect, carry};
+use crate::drive::drive;
 
 /// Writes down what callers at the same time ask of one key and are told.
 #[derive(Debug, Default)]
@@ -47,28 +48,30 @@ impl Recorder {
 
     /// Asks the store, writes down what was asked and told, and tells the caller. A reply that was lost is written down
     /// as one.
-    pub async fn ask(&self, caller: usize, store: &dyn Store, id: RecordId, asked: Asked) -> Result<Answer> {
+    pub async fn ask(&self, caller: usize, store: &dyn Store, key: &Key, asked: Asked) -> Result<Answer> {
         let invoked_at = self.tick();
-        let ruled = carry(store, id, |found, now| {
+        let mut ruled_at = Timestamp::default();
+        let ruled = drive(store, key, |found, now| {
+            ruled_at = now;
             let (answer, write) = rule(&asked, found, now);
             Ruling { answer, write }
         });
-        let carried = match ruled.await {
-            Ok(carried) => carried,
+        let settled = match ruled.await {
+            Ok(settled) => settled,
             Err(error) => {
                 self.unheard(caller, invoked_at, asked, &error);
                 return Err(error);
             }
         };
         let returned_at = self.tick();
-        let answer = Answer { told: carried.answer, seen: seen(&carried) };
+        let answer = Answer { told: settled.answer, seen: seen(&settled) };
         self.write_down(Event {
             caller,
             invoked_at,
             returned_at,
             asked,
             answer: Some(answer.clone()),
-            now: Some(decided_at(&carried)),
+            now: Some(decided_at(&settled, ruled_at)),
         });
         Ok(answer)
     }
@@ -85,21 +88,21 @@ impl Recorder {
 /// When it was decided. The first write of a record found nothing that a moment could matter for, and won because there was
 /// nothing: it may as well have been decided when it was written. By the moment of its look it would seem to come before
 /// a record that was made, and forgotten again, in between.
-fn decided_at(carried: &Carried<Told>) -> Timestamp {
-    match &carried.record {
-        Some(record) if carried.effect == Effect::Written && record.first_seen_at == record.changed_at => {
+fn decided_at(settled: &Settled<Told>, ruled_at: Timestamp) -> Timestamp {
+    match &settled.record {
+        Some(record) if settled.effect == Effect::Written && record.first_seen_at == record.changed_at => {
             record.changed_at
         }
-        Some(_) | None => carried.now,
+        Some(_) | None => ruled_at,
     }
 }
 
-fn seen(carried: &Carried<Told>) -> Seen {
-    let Some(record) = &carried.record else { return Seen::default() };
-    let granted = matches!(carried.answer, Told::Claimed(Claimed::Run) | Told::Recorded(Recorded::Recorded));
+fn seen(settled: &Settled<Told>) -> Seen {
+    let Some(record) = &settled.record else { return Seen::default() };
+    let granted = matches!(settled.answer, Told::Claimed(Claimed::Run) | Told::Recorded(Recorded::Recorded));
     Seen {
         version: Some(record.version),
-        written_at: (carried.effect == Effect::Written).then_some(record.changed_at),
+        written_at: (settled.effect == Effect::Written).then_some(record.changed_at),
         fence: if granted { fence(record) } else { None },
         attempt: granted.then_some(record.attempt),
         outcome: if granted { None } else { record.outcome().cloned() },

@@ -144,7 +144,7 @@ fn word(told: Told) -> &'static str {
             Claimed::Busy { .. } => "busy",
             Claimed::Mismatch => "mismatch",
             Claimed::Held => "held",
-            Claimed::Look => "look",
+            Claimed::Probe => "probe",
         },
         Told::Recorded(Recorded::Recorded) => "recorded",
         Told::Completed(_) => "complete",

@@ -317,11 +317,8 @@ fn alter(record: &mut Record, alter: impl Fn(&mut Vec<u8>)) {
         let mut bytes = old.bytes().to_vec();
         alter(&mut bytes);
         let mut new = Outcome::new(old.kind().clone(), bytes);
-        if let Some(primary) = old.primary() {
-            new = new.primary_reference(primary);
-        }
-        if let Some(secondary) = old.secondary() {
-            new = new.secondary_reference(secondary);
+        for reference in old.references() {
+            new = new.reference(&*reference.kind, &*reference.id);
         }
         if let Some(details) = old.details_json().and_then(|text| serde_json::from_str(text).ok()) {
             new = new.details(&details);

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use semel::clock::Timestamp;
 use semel::record::{Keep, Record, State, Version};
-use semel::store::{Answer, MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{
+    Answer, Loaded, MemoryStore, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept,
+};
 use semel::{RecordId, Result};
 
 use super::fault::{Fault, LoadFault, Numbering};
@@ -51,7 +53,7 @@ impl Tampered {
     }
 
     pub(super) async fn current(&self, id: RecordId) -> Result<Option<Record>> {
-        Ok(self.inner.load(vec![id]).await?.value.into_iter().next().flatten())
+        self.inner.load(vec![id]).await?.record()
     }
 
     /// One swap that goes right.
@@ -110,7 +112,7 @@ impl Tampered {
                 swap::count(self, *id).await?;
             }
         }
-        let mut found = self.inner.load(ids).await?.value;
+        let mut found = self.inner.load(ids).await?.records()?;
         if let Fault::Load(LoadFault::Reversed) = self.fault {
             found.reverse();
         }
@@ -137,7 +139,7 @@ impl Tampered {
         if let Fault::Page(alter) = self.fault {
             alter(&mut page);
         }
-        page.records.iter_mut().for_each(|record| self.show(record));
+        page.records.iter_mut().for_each(|record| self.show(Arc::make_mut(record)));
         Ok(page)
     }
 
@@ -175,39 +177,40 @@ impl Tampered {
         let now: Timestamp = self.inner.load(Vec::new()).await?.now;
         let count = self.answers.fetch_add(1, Ordering::SeqCst);
         let now = if let Fault::Now(tell) = self.fault { tell(now, count) } else { now };
-        Ok(Answer { now, value })
+        Ok(Answer::new(now, value))
     }
 }
 
 impl Store for Sabotaged {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         let store = Arc::clone(&self.0);
-        Box::pin(async move {
-            let mut replies = store.swap_all(batch).await?;
+        Reply::later(async move {
+            let mut replies = store.swap_all(batch.into_vec()).await?;
             for reply in &mut replies {
                 match reply {
                     SwapReply::Swapped(record) | SwapReply::Stale(Some(record)) => {
                         store.show(Arc::make_mut(record));
                     }
-                    SwapReply::Stale(None) | SwapReply::Full => {}
+                    SwapReply::Stale(None) | SwapReply::Full | SwapReply::Damaged(_) => {}
                 }
             }
-            store.answer(replies).await
+            store.answer(replies.into()).await
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         let store = Arc::clone(&self.0);
-        Box::pin(async move {
+        Reply::later(async move {
             let mut found = store.load_all(ids).await?;
             found.iter_mut().flatten().for_each(|record| store.show(record));
+            let found = found.into_iter().map(|record| Ok(record.map(Arc::new))).collect();
             store.answer(found).await
         })
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
         let store = Arc::clone(&self.0);
-        Box::pin(async move {
+        Reply::later(async move {
             let swept = store.sweep_some(limit).await?;
             store.answer(swept).await
         })
@@ -215,7 +218,7 @@ impl Store for Sabotaged {
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
         let store = Arc::clone(&self.0);
-        Box::pin(async move {
+        Reply::later(async move {
             let page = store.scan_page(scan).await?;
             store.answer(page).await
         })

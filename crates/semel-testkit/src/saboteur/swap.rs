@@ -17,7 +17,7 @@ pub(super) async fn all(store: &Tampered, fault: SwapFault, batch: Vec<Swap>) ->
         SwapFault::CheckedUpFront => checked_up_front(store, batch).await,
         SwapFault::LockedAsNamed => locked_as_named(store, batch).await,
         SwapFault::Reversed => {
-            let mut replies = store.inner.swap(batch).await?.value;
+            let mut replies = store.inner.swap(batch.into()).await?.value.into_vec();
             replies.reverse();
             Ok(replies)
         }
@@ -78,15 +78,15 @@ async fn one(store: &Tampered, fault: SwapFault, mut swap: Swap) -> Result<SwapR
 }
 
 async fn all_or_nothing(store: &Tampered, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
-    let found = store.inner.load(batch.iter().map(Swap::id).collect()).await?.value;
+    let found = store.inner.load(batch.iter().map(Swap::id).collect()).await?.records()?;
     if batch.iter().zip(&found).any(|(swap, found)| version(found.as_ref()) != swap.expected) {
         return Ok(found.into_iter().map(|found| SwapReply::Stale(found.map(Arc::new))).collect());
     }
-    Ok(store.inner.swap(batch).await?.value)
+    Ok(store.inner.swap(batch.into()).await?.value.into_vec())
 }
 
 async fn checked_up_front(store: &Tampered, batch: Vec<Swap>) -> Result<Vec<SwapReply>> {
-    let found = store.inner.load(batch.iter().map(Swap::id).collect()).await?.value;
+    let found = store.inner.load(batch.iter().map(Swap::id).collect()).await?.records()?;
     let mut replies = Vec::with_capacity(batch.len());
     for (swap, found) in batch.into_iter().zip(found) {
         let stale = version(found.as_ref()) != swap.expected;
@@ -102,7 +102,7 @@ async fn locked_as_named(store: &Tampered, batch: Vec<Swap>) -> Result<Vec<SwapR
         held.push(lock.lock_owned().await);
         dawdle().await;
     }
-    Ok(store.inner.swap(batch).await?.value)
+    Ok(store.inner.swap(batch.into()).await?.value.into_vec())
 }
 
 /// Writes whatever the record is at.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel::record::Record;
-use semel::store::{Answer, Reply, Store, Swap, SwapReply};
+use semel::store::{Answer, Reply, Store, Swap, SwapReplies, SwapReply, Swaps};
 use semel::{RecordId, Result};
 
 /// What is broken on purpose.
@@ -29,7 +29,7 @@ pub(super) fn flawed(store: Arc<dyn Store>, flaw: Flaw) -> Arc<dyn Store> {
     }
 }
 
-type SwapOne = fn(Arc<dyn Store>, Swap) -> Reply<Vec<SwapReply>>;
+type SwapOne = fn(Arc<dyn Store>, Swap) -> Reply<SwapReplies>;
 
 struct Flawed {
     store: Arc<dyn Store>,
@@ -37,9 +37,9 @@ struct Flawed {
 }
 
 impl Store for Flawed {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         let (store, swap_one) = (Arc::clone(&self.store), self.swap_one);
-        Box::pin(async move {
+        Reply::later(async move {
             let mut now = store.load(Vec::new()).await?.now;
             let mut replies = Vec::new();
             for swap in batch {
@@ -47,7 +47,7 @@ impl Store for Flawed {
                 now = now.max(answer.now);
                 replies.extend(answer.value);
             }
-            Ok(Answer { now, value: replies })
+            Ok(Answer::new(now, replies.into()))
         })
     }
 
@@ -55,11 +55,11 @@ impl Store for Flawed {
 }
 
 async fn present(store: &Arc<dyn Store>, id: RecordId) -> Result<Option<Record>> {
-    Ok(store.load(vec![id]).await?.value.into_iter().next().flatten())
+    store.load(vec![id]).await?.record()
 }
 
-fn check_then_set(store: Arc<dyn Store>, swap: Swap) -> Reply<Vec<SwapReply>> {
-    Box::pin(async move {
+fn check_then_set(store: Arc<dyn Store>, swap: Swap) -> Reply<SwapReplies> {
+    Reply::later(async move {
         let found = present(&store, swap.id()).await?;
         if found.as_ref().map(|record| record.version) != swap.expected {
             return store.swap([swap].into()).await;
@@ -70,8 +70,8 @@ fn check_then_set(store: Arc<dyn Store>, swap: Swap) -> Reply<Vec<SwapReply>> {
     })
 }
 
-fn stale_ignored(store: Arc<dyn Store>, swap: Swap) -> Reply<Vec<SwapReply>> {
-    Box::pin(async move {
+fn stale_ignored(store: Arc<dyn Store>, swap: Swap) -> Reply<SwapReplies> {
+    Reply::later(async move {
         let wanted = swap.next.clone();
         let mut answer = store.swap([swap].into()).await?;
         for reply in &mut answer.value {

@@ -101,19 +101,19 @@ fn succession(before: &Record, after: &Record, found: &mut Vec<String>) {
         return;
     }
     match (&before.state, &after.state) {
-        (State::Running(old), State::Running(new)) if old.permit_id != new.permit_id => {
+        (State::Running(old), State::Running(new)) if old.grant.permit_id != new.grant.permit_id => {
             if old.lease_is_good(after.changed_at) {
                 say("two holds of one key overlap");
             }
             if before.lapse == Lapse::Hold {
                 say("a second run began under `hold` without anybody's decision");
             }
-            if new.fence <= old.fence {
+            if new.grant.fence <= old.grant.fence {
                 say("a fence did not grow");
             }
         }
         (State::Running(old), State::Running(new))
-            if old.fence != new.fence && old.lease_is_good(after.changed_at) =>
+            if old.grant.fence != new.grant.fence && old.lease_is_good(after.changed_at) =>
         {
             say("one permit has two fences");
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use semel::RecordId;
 use semel::record::Record;
-use semel::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Answer, Loaded, Page, Reply, Scan, Store, SwapReplies, SwapReply, Swaps, Swept};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -46,9 +46,9 @@ impl Witness {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn watch<T: Send + 'static>(&self, reply: Reply<T>, look: fn(&T, &Seen)) -> Reply<T> {
+    fn watch<T: Send + Unpin + 'static>(&self, reply: Reply<T>, look: fn(&T, &Seen)) -> Reply<T> {
         let seen = self.seen.clone();
-        Box::pin(async move {
+        Reply::later(async move {
             let answer: Answer<T> = reply.await?;
             look(&answer.value, &seen);
             Ok(answer)
@@ -57,18 +57,20 @@ impl Witness {
 }
 
 impl Store for Witness {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         self.watch(self.store.swap(batch), |replies, seen| {
             seen.add(replies.iter().filter_map(|reply| match reply {
                 SwapReply::Swapped(record) => Some(&**record),
                 SwapReply::Stale(found) => found.as_deref(),
-                SwapReply::Full => None,
+                SwapReply::Full | SwapReply::Damaged(_) => None,
             }));
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        self.watch(self.store.load(ids), |found, seen| seen.add(found.iter().flatten()))
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
+        self.watch(self.store.load(ids), |found, seen| {
+            seen.add(found.iter().flatten().flatten().map(|record| &**record));
+        })
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
@@ -76,7 +78,9 @@ impl Store for Witness {
     }
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.watch(self.store.scan(scan), |page, seen| seen.add(page.records.iter()))
+        self.watch(self.store.scan(scan), |page, seen| {
+            seen.add(page.records.iter().map(|record| &**record));
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use semel::RecordId;
 use semel::clock::{Clock, SystemClock, Timestamp};
 use semel::record::{Record, Version};
-use semel::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Answer, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept};
 
 /// How many records a page looks at, whether it shows them or not.
 const LOOKED_AT_MAX: usize = 50;
@@ -35,7 +35,7 @@ impl Shared {
         let mut records: MutexGuard<'_, Records> = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
         let now = records.clock.now();
         let value = ask(&mut records, now);
-        Box::pin(std::future::ready(Ok(Answer { now, value })))
+        Box::pin(std::future::ready(Ok(Answer::new(now, value))))
     }
 }
 
@@ -78,11 +78,11 @@ impl Records {
 }
 
 impl Store for Shared {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         Self::answer(|records, now| batch.into_iter().map(|swap| records.swap(swap, now)).collect())
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         let load = |records: &Records, id| records.kept.get(id).map(|kept: &Kept| kept.record.clone());
         Self::answer(|records, _| ids.iter().map(|id| load(records, id)).collect())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use semel::RecordId;
 use semel::record::Record;
-use semel::store::{MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Loaded, MemoryStore, Page, Reply, Scan, Store, Swap, SwapReplies, Swaps, Swept};
 use semel_testkit::simulator::{Flaw, StoreClock, simulate, simulate_on};
 use semel_testkit::{Call, Fault, FaultyStore};
 
@@ -56,11 +56,11 @@ impl Forgetful {
 }
 
 impl Store for Forgetful {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         self.store().swap(batch)
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         self.store().load(ids)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use semel::RecordId;
 use semel::record::Record;
-use semel::store::{Answer, MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Answer, Loaded, MemoryStore, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel_testkit::sweeping::{Report, sweep_while_claiming};
 use tokio::sync::RwLock;
 
@@ -55,27 +55,27 @@ impl Sweeps {
 }
 
 impl Store for Sweeps {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         let (reply, turn) = (Arc::clone(&self.store), Arc::clone(&self.turn));
-        Box::pin(async move {
+        Reply::later(async move {
             let _turn = turn.read().await;
             reply.swap(batch).await
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         let (store, flaw, turn) = (Arc::clone(&self.store), self.flaw, Arc::clone(&self.turn));
-        Box::pin(async move {
+        Reply::later(async move {
             let hidden = flaw == Flaw::Greedy && *turn.read().await > 0;
             let Answer { now, mut value } = store.load(ids).await?;
             value.iter_mut().step_by(100).filter(|_| hidden).for_each(|found| *found = None);
-            Ok(Answer { now, value })
+            Ok(Answer::new(now, value))
         })
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
         let (store, flaw, turn) = (Arc::clone(&self.store), self.flaw, Arc::clone(&self.turn));
-        Box::pin(async move {
+        Reply::later(async move {
             let mut turn = turn.write().await;
             *turn += 1;
             if flaw == Flaw::Exclusive {
@@ -86,7 +86,7 @@ impl Store for Sweeps {
             }
             let Answer { now, mut value } = store.sweep(limit).await?;
             value.more_left &= flaw != Flaw::GivesUp || *turn < 3;
-            Ok(Answer { now, value })
+            Ok(Answer::new(now, value))
         })
     }
 

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::record::{Draft, Keep, Record, Version};
-use semel::store::{Answer, Filter, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{
+    Answer, Filter, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept,
+};
 use semel::{Error, ErrorKind, RecordId, Result, codec};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -110,7 +112,7 @@ impl Wire {
         read: impl FnOnce(Reader<'_>) -> Answer<T> + Send + 'static,
     ) -> Reply<T> {
         let connections = Arc::clone(&self.0);
-        Box::pin(async move {
+        Reply::later(async move {
             let answer = connections.ask(&asked.0).await?;
             Ok(read(Reader(&answer)))
         })
@@ -143,7 +145,7 @@ impl Connections {
 }
 
 impl Store for Wire {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         let mut asked = Writer::default();
         asked.number(SWAP).number(batch.len() as u64);
         for swap in &batch {
@@ -164,7 +166,7 @@ impl Store for Wire {
         })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         let mut asked = Writer::default();
         asked.number(LOAD).number(ids.len() as u64);
         for id in &ids {

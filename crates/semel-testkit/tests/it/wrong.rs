@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::record::{Record, Version};
-use semel::store::{Answer, MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{
+    Answer, Loaded, MemoryStore, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept,
+};
 use semel::{Error, ErrorKind, RecordId, Result};
 
 /// Reads come from a copy that lags behind, and so does what a stale swap is handed.
@@ -58,14 +60,14 @@ impl Copied {
 }
 
 impl Store for Lagging {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         let copied = Arc::clone(&self.0);
-        Box::pin(async move { copied.swap(batch).await })
+        Reply::later(async move { copied.swap(batch).await })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         let copied = Arc::clone(&self.0);
-        Box::pin(async move {
+        Reply::later(async move {
             let now = copied.store.load(Vec::new()).await?.now;
             Ok(Answer { now, value: ids.into_iter().map(|id| copied.read(id, now)).collect() })
         })
@@ -104,13 +106,13 @@ async fn overwrite(store: &dyn Store, batch: Vec<Swap>) -> Result<Answer<Vec<Swa
 }
 
 impl Store for Blind {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         let count = self.swaps.fetch_add(1, Ordering::Relaxed);
         if !count.is_multiple_of(self.one_in) {
             return self.store.swap(batch);
         }
         let store = Arc::clone(&self.store);
-        Box::pin(async move { overwrite(&*store, batch).await })
+        Reply::later(async move { overwrite(&*store, batch).await })
     }
 
     semel_testkit::delegate!(store: load, sweep, scan);
@@ -130,13 +132,13 @@ impl Dropping {
 }
 
 impl Store for Dropping {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         let count = self.swaps.fetch_add(1, Ordering::Relaxed);
         if !(count + 1).is_multiple_of(self.one_in) {
             return self.store.swap(batch);
         }
         let now = self.store.load(Vec::new());
-        Box::pin(async move {
+        Reply::later(async move {
             let now = now.await?.now;
             let lie = |swap: Swap| {
                 let version = swap.expected.map_or(u64::MAX / 2, |version| version.get() + 1);
@@ -171,9 +173,9 @@ impl Mistaken {
 }
 
 impl Store for Mistaken {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         let (store, taken) = (Arc::clone(&self.store), self.taken);
-        Box::pin(async move {
+        Reply::later(async move {
             match (store.swap(batch.clone()).await, taken) {
                 (Err(error), Taken::ForNothing) if error.kind() == ErrorKind::Unknown => {
                     Err(Error::new(ErrorKind::Unavailable, "no answer; ask again"))

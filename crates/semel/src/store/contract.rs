@@ -152,6 +152,18 @@ impl<T> Answer<T> {
     }
 }
 
+impl Answer<Vec<Loaded>> {
+    /// The records, or the error of the first that cannot be read.
+    pub fn records(self) -> Result<Vec<Option<Record>>> {
+        self.value.into_iter().map(|found| Ok(found?.map(Arc::unwrap_or_clone))).collect()
+    }
+
+    /// The record of a load of one id.
+    pub fn record(self) -> Result<Option<Record>> {
+        Ok(self.records()?.pop().flatten())
+    }
+}
+
 /// One conditional replacement.
 #[derive(Clone, Debug)]
 pub struct Swap {

@@ -38,10 +38,10 @@ fn every_shape_of_an_outcome_comes_back_as_it_was() {
     for (kind, shape) in kinds.iter().flat_map(|kind| (0..8_u8).map(move |shape| (kind, shape))) {
         let mut outcome = Outcome::new(kind.clone(), vec![0xfe; 300]);
         if shape & 1 != 0 {
-            outcome = outcome.primary_reference("first");
+            outcome = outcome.reference("primary", "first");
         }
         if shape & 2 != 0 {
-            outcome = outcome.secondary_reference("second");
+            outcome = outcome.reference("secondary", "second");
         }
         if shape & 4 != 0 {
             outcome = outcome.details(&serde_json::json!({ "note": "ü" }));

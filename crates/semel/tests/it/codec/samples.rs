@@ -105,8 +105,8 @@ pub(super) fn done() -> Record {
             fence: Version::new(u64::MAX),
             settled_at: at(u64::MAX),
             outcome: Outcome::new(OutcomeKind::Other("skipped".into()), *b"\x00\x80\xff paid")
-                .primary_reference("pay-1")
-                .secondary_reference("pay-2")
+                .reference("primary", "pay-1")
+                .reference("secondary", "pay-2")
                 .details(&json!({"a": [1, null]})),
         }),
         attempt: u32::MAX,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use semel::record::Record;
-use semel::store::{MemoryStore, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{MemoryStore, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept};
 use semel::{Claim, RecordId, Semel};
 use tokio::time::Instant;
 
@@ -34,10 +34,10 @@ impl FarAway {
 }
 
 impl Store for FarAway {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         self.batches.lock().unwrap().push(batch.len());
         let store = self.clone();
-        Box::pin(async move {
+        Reply::later(async move {
             let now = store.on_their_way.fetch_add(1, Ordering::SeqCst) + 1;
             store.most_on_their_way.fetch_max(now, Ordering::SeqCst);
             tokio::time::sleep(ROUND_TRIP).await;

@@ -63,7 +63,7 @@ async fn a_claim_under_a_permit_of_ones_own_is_never_given_away() {
         let permit = granted(another.claim(own()).await.unwrap());
         tokio::time::sleep(LEASE / 20).await;
         let next = another.claim(Claim::new(&key("1"))).await.unwrap();
-        assert_eq!((next.word(), permit.attempt()), ("busy", 1), "dropped after {times} polls");
+        assert_eq!((next.as_str(), permit.attempt()), ("busy", 1), "dropped after {times} polls");
         permit.complete(outcome("paid")).await.unwrap();
     }
 }
@@ -92,7 +92,7 @@ async fn once_dropped_at_any_poll_never_runs_twice_within_the_lease() {
         let ended = polled(times, semel.once(&key("1"), &(), work)).await;
         tokio::time::sleep(LEASE / 20).await;
         let started = runs.load(Ordering::SeqCst);
-        let next = another.claim(Claim::new(&key("1"))).await.unwrap().word();
+        let next = another.claim(Claim::new(&key("1"))).await.unwrap().as_str();
         match (ended.is_some(), started) {
             (true, _) => assert_eq!(next, "replay", "after {times} polls"),
             (false, 0) => assert_eq!(next, "run", "never started, dropped after {times} polls"),
@@ -120,7 +120,7 @@ async fn a_dropped_permit_is_not_released() {
     let (_, semel) = engines();
     drop(granted(semel.claim(Claim::new(&key("1"))).await.unwrap()));
     tokio::time::sleep(LEASE / 2).await;
-    assert_eq!(semel.claim(Claim::new(&key("1"))).await.unwrap().word(), "busy");
+    assert_eq!(semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
     tokio::time::sleep(LEASE / 2).await;
     assert_eq!(granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 2);
 }
@@ -132,7 +132,7 @@ async fn a_resume_that_nobody_waits_for_leaves_its_run_alone() {
         let permit = granted(another.claim(Claim::new(&key("1"))).await.unwrap());
         drop(polled(times, semel.resume(&key("1"), permit.id())).await);
         tokio::time::sleep(LEASE / 20).await;
-        let next = another.claim(Claim::new(&key("1"))).await.unwrap().word();
+        let next = another.claim(Claim::new(&key("1"))).await.unwrap().as_str();
         assert_eq!(next, "busy", "a run was given away after {times} polls");
         permit.complete(outcome("paid")).await.unwrap();
     }

@@ -14,11 +14,11 @@ async fn they_are_counted_exactly_a_few_seconds_late() {
     let world = World::new();
     let permit = world.run(&key("1")).await;
     for _ in 0..7 {
-        assert_eq!(world.semel.claim(Claim::new(&key("1"))).await.unwrap().word(), "busy");
+        assert_eq!(world.semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
     }
     permit.complete(outcome("paid")).await.unwrap();
     for _ in 0..5 {
-        assert_eq!(world.another().claim(Claim::new(&key("1"))).await.unwrap().word(), "replay");
+        assert_eq!(world.another().claim(Claim::new(&key("1"))).await.unwrap().as_str(), "replay");
     }
     assert_eq!(world.semel.get(&key("1")).await.unwrap().unwrap().duplicates.count, 0);
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -60,7 +60,7 @@ async fn replays_cost_no_write_of_their_own() {
     granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).complete(outcome("paid")).await.unwrap();
     let before = writes.load(std::sync::atomic::Ordering::SeqCst);
     for _ in 0..100 {
-        assert_eq!(semel.claim(Claim::new(&key("1"))).await.unwrap().word(), "replay");
+        assert_eq!(semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "replay");
     }
     assert_eq!(writes.load(std::sync::atomic::Ordering::SeqCst), before, "kept in memory, and counted there");
     semel.flush().await.unwrap();

@@ -27,7 +27,7 @@ async fn long_work_keeps_its_lease() {
         for _ in 0..20 {
             sleep(LEASE / 2).await;
             assert!(!permit.is_lost());
-            assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().word(), "busy");
+            assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
         }
         Ok::<_, String>("paid".to_owned())
     });
@@ -77,5 +77,5 @@ async fn a_slow_reply_shortens_the_lease_and_never_stretches_it() {
     assert_eq!(before.elapsed(), slow * 2);
     permit.lost().await;
     assert_eq!(before.elapsed(), LEASE);
-    assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().word(), "busy", "the store still waits");
+    assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy", "the store still waits");
 }

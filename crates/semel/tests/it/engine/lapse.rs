@@ -64,10 +64,10 @@ async fn a_probe_decides_what_a_lapse_means() {
             })
         };
         granted(world.semel.claim(claim()).await.unwrap());
-        assert_eq!(world.semel.claim(claim()).await.unwrap().word(), "busy");
+        assert_eq!(world.semel.claim(claim()).await.unwrap().as_str(), "busy");
         assert_eq!(looks.load(Ordering::SeqCst), 0);
         world.clock.advance(LEASE);
-        assert_eq!(world.semel.claim(claim()).await.unwrap().word(), word);
+        assert_eq!(world.semel.claim(claim()).await.unwrap().as_str(), word);
         assert_eq!(looks.load(Ordering::SeqCst), 1);
     }
 }

@@ -24,7 +24,7 @@ async fn a_claim_finds_its_own_permit_again() {
         let (semel, another) = behind(vec![lost; 3]);
         let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
         assert_eq!(permit.attempt(), 1);
-        assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().word(), "busy");
+        assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
         permit.complete(outcome("paid")).await.unwrap();
     }
 }
@@ -63,7 +63,11 @@ async fn a_claim_that_can_be_asked_again_under_its_permit_is_not_given_back() {
     assert_eq!(semel.claim(claim()).await.unwrap_err().kind(), ErrorKind::Unknown);
     let permit = granted(semel.claim(claim()).await.unwrap());
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().word(), "busy", "its run was given away");
+    assert_eq!(
+        another.claim(Claim::new(&key("1"))).await.unwrap().as_str(),
+        "busy",
+        "its run was given away"
+    );
     permit.complete(outcome("paid")).await.unwrap();
 }
 

@@ -78,7 +78,7 @@ async fn a_panic_releases_nothing_and_the_lease_decides() {
         drop(semel.once_with(claim, async |_| -> Result<String, String> { panic!("on purpose") }).await);
     });
     assert!(run.await.unwrap_err().is_panic());
-    assert_eq!(world.semel.claim(Claim::new(&key("1"))).await.unwrap().word(), "busy");
+    assert_eq!(world.semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
     world.clock.advance(LEASE);
     assert_eq!(world.run(&key("1")).await.attempt(), 2);
 }

@@ -20,7 +20,7 @@ async fn the_one_held_key_of_a_tenant_is_found_page_by_page() {
         }
     }
     world.clock.advance(LEASE);
-    assert_eq!(world.semel.claim(Claim::new(&of("acme", 7))).await.unwrap().word(), "held");
+    assert_eq!(world.semel.claim(Claim::new(&of("acme", 7))).await.unwrap().as_str(), "held");
 
     let filter = Filter { scope: vec!["acme".into()], states: vec![StateKind::Held], ..Filter::default() };
     let page = world.semel.scan(Scan { filter, after: None, limit: 10 }).await.unwrap();

@@ -176,12 +176,12 @@ pub(super) fn steps() -> Vec<Step> {
 
 /// What a done record was completed with.
 pub(super) fn first_outcome() -> Outcome {
-    Outcome::success(*b"paid").primary_reference("pay-1")
+    Outcome::success(*b"paid").reference("primary", "pay-1")
 }
 
 /// The same bytes and another reference: still another outcome.
 pub(super) fn other_outcome() -> Outcome {
-    Outcome::success(*b"paid").primary_reference("pay-2")
+    Outcome::success(*b"paid").reference("primary", "pay-2")
 }
 
 /// The record under the permit [`MINE`].

@@ -14,7 +14,7 @@ async fn bloccs_of_two_simultaneous_first_deliveries_exactly_one_runs() {
     let world = World::new();
     let (here, there) = (world.semel.clone(), world.another());
     let (a, b) = tokio::join!(here.claim(Claim::new(&key("1"))), there.claim(Claim::new(&key("1"))));
-    let mut words = [a.unwrap().word(), b.unwrap().word()];
+    let mut words = [a.unwrap().as_str(), b.unwrap().as_str()];
     words.sort_unstable();
     assert_eq!(words, ["busy", "run"]);
 }
@@ -103,7 +103,7 @@ async fn bloccs_nobody_releases_anybody_elses_key() {
 async fn bloccs_a_duplicate_of_a_running_message_is_told_from_one_of_a_done_message() {
     let world = World::new();
     let permit = world.run(&key("1")).await;
-    assert_eq!(world.semel.claim(Claim::new(&key("1"))).await.unwrap().word(), "busy");
+    assert_eq!(world.semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
     // Had the duplicate been acknowledged, the message would be lost now.
     permit.release("the first one failed").await.unwrap();
     assert_eq!(world.run(&key("1")).await.attempt(), 2);

@@ -24,8 +24,8 @@ async fn cratestack_run_with_a_permit_replay_busy_and_mismatch() {
     let world = World::new();
     let claim = |text: &str| Claim::new(&key("1")).fingerprint(request(text));
     let permit = granted(world.semel.claim(claim("body")).await.unwrap());
-    assert_eq!(world.semel.claim(claim("body")).await.unwrap().word(), "busy");
-    assert_eq!(world.semel.claim(claim("other body")).await.unwrap().word(), "mismatch");
+    assert_eq!(world.semel.claim(claim("body")).await.unwrap().as_str(), "busy");
+    assert_eq!(world.semel.claim(claim("other body")).await.unwrap().as_str(), "mismatch");
     permit.complete(outcome("201")).await.unwrap();
     assert_eq!(replayed(world.semel.claim(claim("body")).await.unwrap()), "201");
 }

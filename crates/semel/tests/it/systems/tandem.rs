@@ -67,8 +67,8 @@ async fn tandem_a_record_knows_owner_first_event_first_seen_last_seen_and_its_ow
 async fn tandem_an_outcome_has_kind_completion_time_references_and_details() {
     let world = World::new();
     let posted = Outcome::new(OutcomeKind::Other("posted".into()), *b"bytes")
-        .primary_reference("msg-1")
-        .secondary_reference("thread-1")
+        .reference("primary", "msg-1")
+        .reference("secondary", "thread-1")
         .details(&json!({ "channel": "ops" }));
     world.run(&key("1")).await.complete(posted).await.unwrap();
     let record = world.semel.get(&key("1")).await.unwrap().unwrap();
