@@ -155,6 +155,8 @@ pub(crate) enum Renewed {
         /// How long the permit is good from when this was asked.
         lease_ms: u64,
     },
+    /// The run was completed under this permit: there is nothing to renew, and nothing is lost.
+    Done,
     /// Another run took over, or the record is gone. Stop.
     Lost,
 }

@@ -78,7 +78,7 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
             ));
         }
         State::Held(held) => {
-            events.push(event(held.held_at, "held", html! { strong { "Held" } ": " bdi { (held.reason) } }));
+            events.push(event(held.held_at, "held", html! { strong { "Held" } ": " bdi { (held.reason.as_str()) } }));
         }
     }
     if let Some(until) = record.live_until() {
