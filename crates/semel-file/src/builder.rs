@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use semel::Result;
 use semel::clock::{Clock, SystemClock};
+use semel::store::Caching;
 
 use crate::disk::{Disk, Folder};
 use crate::open::Opening;
@@ -47,8 +48,9 @@ impl FileStoreBuilder {
         Self { at, clock: None, segment_bytes: SEGMENT_BYTES_DEFAULT, threads: Threads::Own }
     }
 
-    /// Where the store's time comes from; the machine's clock unless said. Whatever it says, the store's own now is never
-    /// before the last stamp in its log.
+    /// Where the store's time comes from; default: the machine's clock. Whatever it says, the store's own now is never
+    /// before the last stamp in its log. With a clock of your own, engines ask the store for every replay: the time that
+    /// their replay cache counts is this machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
         self
@@ -78,8 +80,11 @@ impl FileStoreBuilder {
             }
             At::Disk(disk) => (disk, "this disk".into()),
         };
-        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
-        let opened = Opening { disk, place, clock, segment_bytes_max: self.segment_bytes }.open()?;
+        let (clock, caching) = match self.clock {
+            Some(clock) => (clock, Caching::Refused),
+            None => (Arc::new(SystemClock::new()) as Arc<dyn Clock>, Caching::Allowed),
+        };
+        let opened = Opening { disk, place, clock, caching, segment_bytes_max: self.segment_bytes }.open()?;
         match self.threads {
             Threads::Own => FileStore::threaded(opened),
             Threads::Callers => Ok(FileStore::inline(opened)),

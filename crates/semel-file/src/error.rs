@@ -19,6 +19,12 @@ pub(crate) fn damaged(place: &str, file: &str, offset: u32, what: &str) -> Error
     )
 }
 
+/// A whole frame with a record that this release cannot read.
+#[cold]
+pub(crate) fn unreadable_record(place: &str, file: &str, offset: u32, why: Error) -> Error {
+    Error::new(why.kind(), format!("{place}: {file} at byte {offset}: {why}")).caused_by(why)
+}
+
 /// A mark or a header that this store cannot use.
 #[cold]
 pub(crate) fn unreadable(place: &str, file: &str, why: Unreadable) -> Error {

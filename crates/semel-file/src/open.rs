@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use semel::clock::{Clock, Timestamp};
+use semel::store::Caching;
 use semel::{Error, ErrorKind, Result};
 
 use crate::clock::FlooredClock;
@@ -32,6 +33,8 @@ pub(crate) struct Opening {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) place: Box<str>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Whether engines may keep what the store answers.
+    pub(crate) caching: Caching,
     pub(crate) segment_bytes_max: u32,
 }
 
@@ -281,6 +284,7 @@ impl Opening {
             index,
             shelf: segments,
             clock: FlooredClock::new(Arc::clone(&self.clock), frames.moment),
+            caching: self.caching,
             health: Health::default(),
         });
         Ok(Opened { reader, start, steward })

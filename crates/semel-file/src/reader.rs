@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use semel::clock::Timestamp;
 use semel::record::{Record, StateKind};
-use semel::store::{Page, Scan};
-use semel::{RecordId, Result, codec};
+use semel::store::{Answer, Caching, Loaded, Page, Scan};
+use semel::{Key, RecordId, Result, codec};
 
 use crate::clock::FlooredClock;
-use crate::error::{damaged, unavailable};
+use crate::error::{damaged, unavailable, unreadable_record};
 use crate::format::field::{large, put};
 use crate::format::frame::{self, HalfId, Seed, half};
 use crate::health::Health;
@@ -28,6 +28,8 @@ pub(crate) struct Reader {
     pub(crate) index: Arc<Index>,
     pub(crate) shelf: Shelf,
     pub(crate) clock: FlooredClock,
+    /// Whether engines may keep what they are answered.
+    pub(crate) caching: Caching,
     pub(crate) health: Health,
 }
 
@@ -46,6 +48,35 @@ pub(crate) enum Looked<T> {
     NotCached,
 }
 
+/// Which record is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked<'a> {
+    /// The one of this key.
+    Key(&'a Key),
+    /// The one with this id.
+    Id(&'a RecordId),
+    /// Whichever is there.
+    Any,
+}
+
+impl Asked<'_> {
+    fn is(&self, id: &RecordId) -> bool {
+        match self {
+            Self::Key(key) => key.id() == *id,
+            Self::Id(asked) => *asked == id,
+            Self::Any => true,
+        }
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<Record> {
+        match self {
+            // The asked key is shared: digesting the stored one anew costs more than all the rest.
+            Self::Key(key) => codec::decode_for(bytes, key),
+            Self::Id(_) | Self::Any => codec::decode(bytes),
+        }
+    }
+}
+
 /// What came of reading one frame.
 enum Fetched {
     Bytes(Seed, Vec<u8>),
@@ -55,20 +86,39 @@ enum Fetched {
 }
 
 impl Reader {
+    /// An answer that is given now.
+    pub(crate) fn answer<T>(&self, value: T) -> Answer<T> {
+        Answer::new(self.clock.now(), value).caching(self.caching)
+    }
+
     /// The record with this id, if there is one that counts.
-    pub(crate) fn load(&self, id: &RecordId, patience: Patience) -> Result<Looked<Option<Record>>> {
-        let known = half(id);
-        match self.index.get(&known) {
+    pub(crate) fn load(&self, id: &RecordId, patience: Patience) -> Result<Looked<Option<Arc<Record>>>> {
+        match self.index.get(&half(id)) {
             None => Ok(Looked::Found(None)),
-            Some(entry) => match self.at(&entry, patience)? {
-                Looked::Found(Some(record)) if record.key.id() != *id => Err(self.collision(&entry)),
-                looked @ (Looked::Found(_) | Looked::NotCached) => Ok(looked),
-            },
+            Some(entry) => self.at(&entry, Asked::Id(id), patience),
+        }
+    }
+
+    /// The same, waiting for the disk if need be.
+    pub(crate) fn load_from_disk(&self, id: &RecordId) -> Loaded {
+        self.index.get(&half(id)).map_or(Ok(None), |entry| self.read(&entry, Asked::Id(id)))
+    }
+
+    /// The record at an entry, waiting for the disk if need be.
+    pub(crate) fn read(&self, entry: &Entry, asked: Asked<'_>) -> Loaded {
+        match self.at(entry, asked, Patience::Disk)? {
+            Looked::Found(record) => Ok(record),
+            Looked::NotCached => Err(self.damage(entry, "was not read")),
         }
     }
 
     /// The record at an entry; the one that has replaced it, if its place is gone by now.
-    pub(crate) fn at(&self, entry: &Entry, patience: Patience) -> Result<Looked<Option<Record>>> {
+    pub(crate) fn at(
+        &self,
+        entry: &Entry,
+        asked: Asked<'_>,
+        patience: Patience,
+    ) -> Result<Looked<Option<Arc<Record>>>> {
         let mut entry = *entry;
         for _ in 0..TRIES_MAX {
             let now = self.clock.now();
@@ -79,7 +129,8 @@ impl Reader {
             match self.fetch(&entry, patience)? {
                 Fetched::NotCached => return Ok(Looked::NotCached),
                 Fetched::Bytes(seed, bytes) => {
-                    return self.decode(&entry, seed, &bytes, now).map(Looked::Found);
+                    let record = self.decode(&entry, asked, seed, &bytes, now)?;
+                    return Ok(Looked::Found(record.map(Arc::new)));
                 }
                 Fetched::Moved => match self.index.get(&entry.id) {
                     Some(known) => entry = known,
@@ -124,14 +175,26 @@ impl Reader {
         }
     }
 
-    fn decode(&self, entry: &Entry, seed: Seed, bytes: &[u8], now: Timestamp) -> Result<Option<Record>> {
+    fn decode(
+        &self,
+        entry: &Entry,
+        asked: Asked<'_>,
+        seed: Seed,
+        bytes: &[u8],
+        now: Timestamp,
+    ) -> Result<Option<Record>> {
         let found = self.frame(entry, seed, bytes)?;
         if found.head.kept_until <= now.as_micros() {
             return Ok(None);
         }
-        let record = codec::decode(found.body)?;
+        let record = asked.decode(found.body).map_err(|why| {
+            unreadable_record(&self.place, &crate::format::name::segment(entry.segment), entry.offset, why)
+        })?;
         if half(&record.key.id()) != entry.id || record.version.get() != entry.version {
             return Err(self.damage(entry, "holds another record than it says"));
+        }
+        if !asked.is(&record.key.id()) {
+            return Err(self.damage(entry, "holds a record whose id begins like another's"));
         }
         Ok(Some(record))
     }
@@ -141,12 +204,17 @@ impl Reader {
         damaged(&self.place, &file, entry.offset, what)
     }
 
-    fn collision(&self, entry: &Entry) -> semel::Error {
-        self.damage(entry, "holds a record whose id begins like another's")
+    /// A page of records. It may end early: a filter that matches little must not hold up others for long.
+    pub(crate) fn scan(&self, scan: &Scan) -> Answer<Page> {
+        let page = self.page(scan);
+        let mut answer = self.answer(page);
+        // A lease may have lapsed since its record was matched, and readers judge by the answer's now.
+        let Answer { now, value, .. } = &mut answer;
+        value.records.retain(|record| scan.filter.matches(record, *now));
+        answer
     }
 
-    /// A page of records. It may end early: a filter that matches little must not hold up others for long.
-    pub(crate) fn scan(&self, scan: &Scan) -> Result<Page> {
+    fn page(&self, scan: &Scan) -> Page {
         let first = scan.after.as_ref().map(half);
         let wanted = LOOKS_MAX.saturating_add(scan.limit);
         let entries = self.entries(scan, first.as_ref(), wanted);
@@ -154,26 +222,37 @@ impl Reader {
         let mut page = Page::default();
         let mut last = scan.after;
         for entry in entries {
-            if page.records.len() >= scan.limit {
+            if page.records.len().saturating_add(page.damaged.len()) >= scan.limit {
                 page.next = last;
-                return Ok(page);
+                return page;
             }
             // Also past what is not shown, or a walk would never get beyond many of them.
-            last = last.max(Some(last_id_like(&entry.id)));
-            let Looked::Found(Some(record)) = self.at(&entry, Patience::Disk)? else { continue };
+            let behind = last_id_like(&entry.id);
+            last = last.max(Some(behind));
+            let record = match self.read(&entry, Asked::Any) {
+                Ok(Some(record)) => record,
+                Ok(None) => continue,
+                Err(why) => {
+                    // Only half of its id is known, so the page before has shown it if that half was its last.
+                    if scan.after.is_none_or(|after| behind > after) {
+                        page.damaged.push((behind, why));
+                    }
+                    continue;
+                }
+            };
             let id = record.key.id();
             if scan.after.is_some_and(|after| id <= after) {
                 continue;
             }
             last = Some(id);
-            if scan.filter.matches(&record) {
+            if scan.filter.matches(&record, self.clock.now()) {
                 page.records.push(record);
             }
         }
         if may_be_more {
             page.next = last;
         }
-        Ok(page)
+        page
     }
 
     /// The entries to look at, in their order. What runs or is held is known without a walk through all.

@@ -4,9 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use semel::record::Record;
-use semel::store::{Answer, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
-use semel::{Error, ErrorKind, RecordId, Result};
+use semel::store::{Answer, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept};
+use semel::{Error, ErrorKind, Key, RecordId, Result};
 use tokio::sync::oneshot;
 
 use crate::builder::FileStoreBuilder;
@@ -16,7 +15,7 @@ use crate::index::Entry;
 use crate::index::entry::Kept;
 use crate::open::Opened;
 use crate::patient::Patient;
-use crate::reader::{Looked, Patience, Reader};
+use crate::reader::{Asked, Looked, Patience, Reader};
 use crate::writer::Writer;
 use crate::writer::ask::{Answered, Ask, SwapAsk, SweepAsk, Told};
 use crate::writer::queue::Queue;
@@ -130,17 +129,34 @@ impl FileStore {
     }
 
     /// A first claim of a key that is there needs no writer: most retries end here.
-    fn stale_at_once(&self, batch: &[Swap]) -> Option<Entry> {
+    fn stale_at_once(&self, batch: &[Swap]) -> Option<(Entry, Key)> {
         let [swap @ Swap { expected: None, .. }] = batch else { return None };
         let entry = self.reader.index.get(&half(&swap.id()))?;
-        (entry.kept_at(self.reader.clock.now()) == Kept::Yes).then_some(entry)
+        let counts = entry.kept_at(self.reader.clock.now()) == Kept::Yes;
+        counts.then(|| (entry, swap.next.key().clone()))
     }
 
-    fn patient(&self) -> Option<Arc<Patient>> {
-        match &self.work {
-            Work::Threads { patient, .. } => Some(Arc::clone(patient)),
-            Work::Inline(_) => None,
-        }
+    /// The record that stood in the way of a lone swap.
+    fn stale(&self, entry: Entry, key: Key) -> Reply<SwapReplies> {
+        let patient = match &self.work {
+            Work::Inline(_) => {
+                let found = self.reader.read(&entry, Asked::Key(&key));
+                return Reply::ready(Ok(self.reader.answer([swap_reply(found)].into())));
+            }
+            Work::Threads { patient, .. } => patient,
+        };
+        let found = match self.reader.at(&entry, Asked::Key(&key), Patience::Cached) {
+            Ok(Looked::Found(record)) => Ok(record),
+            Err(why) => Err(why),
+            Ok(Looked::NotCached) => {
+                let (reader, patient) = (Arc::clone(&self.reader), Arc::clone(patient));
+                return Reply::later(async move {
+                    let found = patient.read(move |reader| reader.read(&entry, Asked::Key(&key))).await;
+                    Ok(reader.answer([swap_reply(found)].into()))
+                });
+            }
+        };
+        Reply::ready(Ok(self.reader.answer([swap_reply(found)].into())))
     }
 }
 
@@ -169,126 +185,168 @@ fn write_until_closed(mut writer: Writer, queue: &Queue) -> Result<()> {
 }
 
 impl Store for FileStore {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         if let Err(error) = self.reader.health.check() {
-            return failed(error);
+            return Reply::ready(Err(error));
         }
-        let (reader, patient) = (Arc::clone(&self.reader), self.patient());
-        if let Some(entry) = self.stale_at_once(&batch) {
-            return Box::pin(async move {
-                let reply = found(&reader, patient.as_ref(), entry).await?;
-                Ok(Answer { now: reader.clock.now(), value: vec![reply] })
-            });
+        if let Some((entry, key)) = self.stale_at_once(&batch) {
+            return self.stale(entry, key);
         }
         let told = match self.ask(|caller| Ask::Swap(SwapAsk { batch, caller })) {
             Ok(told) => told,
-            Err(error) => return failed(error),
+            Err(error) => return Reply::ready(Err(error)),
         };
-        Box::pin(async move {
-            let Answered { mut now, value } = heard(told).await?;
-            let mut replies = Vec::with_capacity(value.len());
-            for told in value {
-                replies.push(match told {
-                    Told::Reply(reply) => reply,
-                    Told::Found(entry) => {
-                        let reply = found(&reader, patient.as_ref(), entry).await?;
-                        // It may be a later record than the one that was in the way.
-                        now = reader.clock.now();
-                        reply
+        let reader = Arc::clone(&self.reader);
+        match &self.work {
+            Work::Inline(_) => Reply::ready(heard_at_once(told).map(|told| replies(&reader, told))),
+            Work::Threads { patient, .. } => {
+                let patient = Arc::clone(patient);
+                Reply::later(async move {
+                    let told = heard(told).await?;
+                    if told.value.iter().all(|told| matches!(told, Told::Reply(_))) {
+                        return Ok(replies(&reader, told));
                     }
-                });
+                    replies_from_disk(&reader, &patient, told).await
+                })
             }
-            Ok(Answer { now, value: replies })
-        })
+        }
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        let (reader, patient) = (Arc::clone(&self.reader), self.patient());
-        Box::pin(async move {
-            reader.health.check()?;
-            let mut records = Vec::with_capacity(ids.len());
-            for id in ids {
-                records.push(match reader.load(&id, patience(patient.as_ref()))? {
-                    Looked::Found(record) => record,
-                    Looked::NotCached => {
-                        on_disk(patient.as_ref(), move |reader| match reader.load(&id, Patience::Disk)? {
-                            Looked::Found(record) => Ok(record),
-                            Looked::NotCached => Ok(None),
-                        })
-                        .await?
-                    }
-                });
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
+        if let Err(error) = self.reader.health.check() {
+            return Reply::ready(Err(error));
+        }
+        let patient = match &self.work {
+            Work::Inline(_) => {
+                let found = ids.iter().map(|id| self.reader.load_from_disk(id)).collect();
+                return Reply::ready(Ok(self.reader.answer(found)));
             }
-            Ok(Answer { now: reader.clock.now(), value: records })
+            Work::Threads { patient, .. } => patient,
+        };
+        let mut found: Vec<Loaded> = Vec::with_capacity(ids.len());
+        let mut not_cached = Vec::new();
+        for (at, id) in ids.into_iter().enumerate() {
+            found.push(match self.reader.load(&id, Patience::Cached) {
+                Ok(Looked::Found(record)) => Ok(record),
+                Ok(Looked::NotCached) => {
+                    not_cached.push((at, id));
+                    Ok(None)
+                }
+                Err(why) => Err(why),
+            });
+        }
+        if not_cached.is_empty() {
+            return Reply::ready(Ok(self.reader.answer(found)));
+        }
+        let (reader, patient) = (Arc::clone(&self.reader), Arc::clone(patient));
+        Reply::later(async move {
+            let load = |reader: &Reader, (at, id)| (at, reader.load_from_disk(&id));
+            let read =
+                move |reader: &Reader| Ok(not_cached.into_iter().map(|one| load(reader, one)).collect());
+            let late: Vec<(usize, Loaded)> = patient.read(read).await?;
+            for (at, loaded) in late {
+                if let Some(place) = found.get_mut(at) {
+                    *place = loaded;
+                }
+            }
+            Ok(reader.answer(found))
         })
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
-        let told = self.ask(|caller| Ask::Sweep(SweepAsk { limit, removed: 0, caller }));
-        Box::pin(async move {
-            let Answered { now, value } = heard(told?).await?;
-            Ok(Answer { now, value })
-        })
+        let told = match self.ask(|caller| Ask::Sweep(SweepAsk { limit, removed: 0, caller })) {
+            Ok(told) => told,
+            Err(error) => return Reply::ready(Err(error)),
+        };
+        let answer = |told: Answered<Swept>| Answer::new(told.now, told.value);
+        match &self.work {
+            Work::Inline(_) => Reply::ready(heard_at_once(told).map(answer)),
+            Work::Threads { .. } => Reply::later(async move { heard(told).await.map(answer) }),
+        }
     }
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
-        let (reader, patient) = (Arc::clone(&self.reader), self.patient());
-        Box::pin(async move {
-            reader.health.check()?;
-            let page = match &patient {
-                Some(_) => on_disk(patient.as_ref(), move |reader| reader.scan(&scan)).await?,
-                None => reader.scan(&scan)?,
-            };
-            Ok(Answer { now: reader.clock.now(), value: page })
-        })
+        if let Err(error) = self.reader.health.check() {
+            return Reply::ready(Err(error));
+        }
+        match &self.work {
+            Work::Inline(_) => Reply::ready(Ok(self.reader.scan(&scan))),
+            Work::Threads { patient, .. } => {
+                let patient = Arc::clone(patient);
+                Reply::later(async move { patient.read(move |reader| Ok(reader.scan(&scan))).await })
+            }
+        }
     }
 }
 
-/// Without a thread that may wait for the disk, the caller does.
-fn patience(patient: Option<&Arc<Patient>>) -> Patience {
-    if patient.is_some() { Patience::Cached } else { Patience::Disk }
+/// What is told of a swap in whose way this stood.
+fn swap_reply(found: Loaded) -> SwapReply {
+    match found {
+        Ok(record) => SwapReply::Stale(record),
+        Err(why) => SwapReply::Damaged(why),
+    }
 }
 
-/// The record that stood in the way of a swap.
-async fn found(reader: &Arc<Reader>, patient: Option<&Arc<Patient>>, entry: Entry) -> Result<SwapReply> {
-    let record = match reader.at(&entry, patience(patient))? {
-        Looked::Found(record) => record,
-        Looked::NotCached => {
-            on_disk(patient, move |reader| match reader.at(&entry, Patience::Disk)? {
-                Looked::Found(record) => Ok(record),
-                Looked::NotCached => Ok(None),
-            })
-            .await?
+/// The answer to swaps, on the thread that may wait for the disk.
+fn replies(reader: &Reader, told: Answered<Vec<Told>>) -> Answer<SwapReplies> {
+    let Answered { mut now, value } = told;
+    let reply = |told: Told| match told {
+        Told::Reply(reply) => reply,
+        Told::Found(entry, key) => {
+            let reply = swap_reply(reader.read(&entry, Asked::Key(&key)));
+            // It may be a later record than the one that was in the way.
+            now = reader.clock.now();
+            reply
         }
     };
-    Ok(SwapReply::Stale(record.map(Arc::new)))
+    let replies: SwapReplies = value.into_iter().map(reply).collect();
+    Answer::new(now, replies).caching(reader.caching)
 }
 
-/// Reads on the thread that may wait for the disk.
-async fn on_disk<T: Send + 'static>(
-    patient: Option<&Arc<Patient>>,
-    read: impl FnOnce(&Reader) -> Result<T> + Send + 'static,
-) -> Result<T> {
-    match patient {
-        Some(patient) => patient.read(read).await,
-        None => Err(closed()),
+/// The same, on a thread that must not wait for the disk.
+async fn replies_from_disk(
+    reader: &Reader,
+    patient: &Patient,
+    told: Answered<Vec<Told>>,
+) -> Result<Answer<SwapReplies>> {
+    let mut replies = SwapReplies::with_capacity(told.value.len());
+    for told in told.value {
+        replies.push(match told {
+            Told::Reply(reply) => reply,
+            Told::Found(entry, key) => {
+                let found = match reader.at(&entry, Asked::Key(&key), Patience::Cached) {
+                    Ok(Looked::Found(record)) => Ok(record),
+                    Ok(Looked::NotCached) => {
+                        patient.read(move |reader| reader.read(&entry, Asked::Key(&key))).await
+                    }
+                    Err(why) => Err(why),
+                };
+                swap_reply(found)
+            }
+        });
     }
+    // What was read may be later than the ask.
+    Ok(reader.answer(replies))
 }
 
 /// What the writer said. If it said nothing, it ended in the middle of something.
 async fn heard<T>(told: oneshot::Receiver<Result<Answered<T>>>) -> Result<Answered<T>> {
-    let silence =
-        || Error::new(ErrorKind::Unknown, "the writer ended before it answered; open the store again");
     told.await.unwrap_or_else(|_| Err(silence()))
+}
+
+/// What the writer said inside the call.
+fn heard_at_once<T>(mut told: oneshot::Receiver<Result<Answered<T>>>) -> Result<Answered<T>> {
+    told.try_recv().unwrap_or_else(|_| Err(silence()))
+}
+
+#[cold]
+fn silence() -> Error {
+    Error::new(ErrorKind::Unknown, "the writer ended before it answered; open the store again")
 }
 
 #[cold]
 pub(crate) fn closed() -> Error {
     Error::new(ErrorKind::Unavailable, "the store was closed; nothing happened: open it again")
-}
-
-fn failed<T: Send + 'static>(error: Error) -> Reply<T> {
-    Box::pin(std::future::ready(Err(error)))
 }
 
 impl Drop for FileStore {

@@ -26,38 +26,40 @@
 //! # Layout
 //!
 //! - `config`: where the server is, from one URL; `check`: its settings, against what the promise needs.
-//! - `store`: the four questions; `round`: a batch on its way, until every swap is answered; `told`: one answer.
-//! - `statement`: the SQL, from one list of columns; `row`: a record as a row; `value`: the wire; `text`: what it refuses.
-//! - `session`: one connection, set up and checked; `lane`: one that comes back by itself.
+//! - `store`: the four questions; `batch`: a batch on its way, until every swap is answered; `swap_answer`: one answer.
+//! - `statement`: the SQL, from one list of columns; `row`: a record as a row; `lists`: what it keeps as JSON; `value`: the
+//!   wire; `text`: characters that it refuses.
+//! - `session`: one connection, set up and checked; `reconnecting`: one that comes back by itself.
 //! - `schema`: the tables, and their versions; `error`: what a failure means, above all whether anything happened.
-//! - `transaction`: asks inside the application's own transaction; `sqlx`: inside one of sqlx; `wake`: waking across
-//!   processes.
+//! - `transaction`: asks inside the application's own transaction; `sqlx`: inside one of sqlx; `settled_listener`: waking
+//!   across processes.
 //! - `in_transaction` (feature `stream`): events of a stream, each processed in a transaction.
 
+mod batch;
 mod check;
 mod config;
 mod error;
 #[cfg(feature = "stream")]
 mod in_transaction;
-mod lane;
-mod round;
+mod lists;
+mod reconnecting;
 mod row;
 mod schema;
 mod session;
+mod settled_listener;
 #[cfg(feature = "sqlx")]
 mod sqlx;
 mod statement;
 mod store;
+mod swap_answer;
 mod text;
-mod told;
 mod transaction;
 mod value;
-mod wake;
 
 pub use config::{Config, Durability};
 #[cfg(feature = "stream")]
 pub use in_transaction::{Connecting, InTransaction, InTransactionHandled};
 pub use schema::{Migrated, ensure_schema, migrate};
+pub use settled_listener::SettledListener;
 pub use store::PostgresStore;
 pub use transaction::{CompleteIn, MoveOffsetIn, RecordOnceIn, Transaction};
-pub use wake::WakeUps;

@@ -6,18 +6,26 @@ use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::record::{
-    Done, Duplicates, Held, Keep, Mismatches, PermitId, Record, Released, Running, State, StateKind, Step,
-    Version,
+    Done, Duplicates, EndedAttempt, Grant, Held, HoldReason, Keep, LABEL_BYTES_MAX, Mismatches, PermitId,
+    Record, Released, Running, State, StateKind, Step, Version,
 };
 use semel::store::Swap;
-use semel::{Fingerprint, Key, Lapse, Outcome, OutcomeKind, Result};
+use semel::{Error, Fingerprint, Key, Lapse, Outcome, OutcomeKind, RecordId, Result};
 
 use crate::error::corrupt;
-use crate::text::{escaped, unescaped};
+use crate::lists::{past_attempts, past_attempts_json, references, references_json};
+use crate::text::{escaped, escaped_but_not, unescaped};
 use crate::value::{Fields, Value};
 
 /// Joins the parts of a scope. Control characters are refused in parts, so no part can hold it.
 const SEPARATOR: char = '\u{1f}';
+/// The kinds of the two references that 0.1 had columns for. They are still written, so that 0.1 can replay them.
+const PRIMARY: &str = "primary";
+const SECONDARY: &str = "secondary";
+/// What is stored for the outcomes and reasons that have a meaning of their own. The same word from the application is
+/// stored in another form.
+const KIND_WORDS: [&str; 2] = ["success", "failure"];
+const HOLD_WORDS: [&str; 2] = ["lapsed", "attempts"];
 
 /// The columns of an ask, in the order of [`values`]: what a swap brings along.
 pub(crate) const ASKED: [(&str, &str); ASKED_COUNT] = [
@@ -29,7 +37,7 @@ pub(crate) const ASKED: [(&str, &str); ASKED_COUNT] = [
     ("name", "text"),
     ("state", "text"),
     ("attempt", "integer"),
-    ("attempts_forgiven", "bigint"),
+    ("pardoned", "bigint"),
     ("lapse", "text"),
     ("retention", "interval"),
     ("fingerprint", "bytea"),
@@ -52,14 +60,19 @@ pub(crate) const ASKED: [(&str, &str); ASKED_COUNT] = [
     ("primary_reference", "text"),
     ("secondary_reference", "text"),
     ("details", "text"),
+    ("granted_at", "timestamptz"),
+    ("probed_at", "timestamptz"),
+    ("label", "text"),
+    ("past_attempts", "jsonb"),
+    ("outcome_references", "jsonb"),
 ];
 /// How many columns an ask has.
-pub(crate) const ASKED_COUNT: usize = 31;
+pub(crate) const ASKED_COUNT: usize = 36;
 
 /// The values of a swap, in the order of [`ASKED`]. What the draft leaves open is null: the server stamps it.
 pub(crate) fn values(swap: &Swap) -> [Value<'_>; ASKED_COUNT] {
     let record = swap.next.unstamped();
-    let parts = Parts::of(&record.state);
+    let (grant, parts) = (record.state.grant(), Parts::of(&record.state));
     let outcome = record.outcome();
     let key = &record.key;
     [
@@ -81,58 +94,78 @@ pub(crate) fn values(swap: &Swap) -> [Value<'_>; ASKED_COUNT] {
         Value::Bytes(mismatched(&record.mismatches)),
         counted(record.duplicates.count),
         Value::Moment(record.duplicates.last_seen_at),
-        Value::Uuid(parts.permit_id.map(PermitId::get)),
-        Value::Number(parts.fence.map(Version::get).filter(|fence| *fence > 0)),
-        text(parts.owner),
+        Value::Uuid(Some(grant.permit_id.get())),
+        counted(grant.fence.get()),
+        text(Some(&grant.owner)),
         Value::Moment(set(parts.since)),
         Value::Moment(parts.leased_at.and_then(set)),
         Value::Span(parts.lease),
-        text(parts.reason),
+        Value::Text(parts.reason),
         Value::Bytes(steps(record.steps())),
-        text(outcome.map(|outcome| outcome.kind().as_str())),
+        Value::Text(outcome.map(|outcome| kind_text(outcome.kind()))),
         Value::Bytes(outcome.map(|outcome| Cow::Borrowed(&outcome.bytes()[..]))),
-        text(outcome.and_then(Outcome::primary)),
-        text(outcome.and_then(Outcome::secondary)),
+        text(outcome.and_then(|outcome| reference_id(outcome, PRIMARY))),
+        text(outcome.and_then(|outcome| reference_id(outcome, SECONDARY))),
         text(outcome.and_then(Outcome::details_json)),
+        Value::Moment(set(grant.granted_at)),
+        Value::Moment(parts.probed_at),
+        text(record.label.as_deref()),
+        Value::Json(past_attempts_json(&record.past_attempts)),
+        Value::Json(outcome.and_then(|outcome| references_json(outcome.references()))),
     ]
 }
 
 /// What the columns hold that only some states have.
 #[derive(Default)]
 struct Parts<'a> {
-    permit_id: Option<PermitId>,
-    fence: Option<Version>,
-    owner: Option<&'a str>,
     since: Timestamp,
     leased_at: Option<Timestamp>,
     lease: Option<Duration>,
-    reason: Option<&'a str>,
+    reason: Option<Cow<'a, str>>,
+    probed_at: Option<Timestamp>,
 }
 
 impl<'a> Parts<'a> {
     fn of(state: &'a State) -> Self {
         match state {
             State::Running(running) => Self {
-                permit_id: Some(running.grant.permit_id),
-                fence: Some(running.grant.fence),
-                owner: Some(&running.grant.owner),
                 since: running.grant.granted_at,
                 leased_at: Some(running.leased_at),
                 lease: Some(running.lease),
-                reason: None,
-            },
-            State::Done(done) => Self {
-                permit_id: Some(done.grant.permit_id),
-                fence: Some(done.grant.fence),
-                since: done.settled_at,
                 ..Self::default()
             },
-            State::Released(Released { settled_at: since, reason, .. })
-            | State::Held(Held { held_at: since, reason, .. }) => {
-                Self { since: *since, reason: Some(reason), ..Self::default() }
-            }
+            State::Done(done) => Self { since: done.settled_at, ..Self::default() },
+            State::Released(released) => Self {
+                since: released.settled_at,
+                reason: Some(escaped(&released.reason)),
+                ..Self::default()
+            },
+            State::Held(held) => Self {
+                since: held.held_at,
+                reason: Some(hold_text(&held.reason)),
+                probed_at: held.probed_at,
+                ..Self::default()
+            },
         }
     }
+}
+
+fn kind_text(kind: &OutcomeKind) -> Cow<'_, str> {
+    match kind {
+        OutcomeKind::Success | OutcomeKind::Failure => Cow::Borrowed(kind.as_str()),
+        OutcomeKind::Other(word) => escaped_but_not(KIND_WORDS, word),
+    }
+}
+
+fn hold_text(reason: &HoldReason) -> Cow<'_, str> {
+    match reason {
+        HoldReason::Lapsed | HoldReason::Attempts => Cow::Borrowed(reason.as_str()),
+        HoldReason::Unknown(words) => escaped_but_not(HOLD_WORDS, words),
+    }
+}
+
+fn reference_id<'a>(outcome: &'a Outcome, kind: &str) -> Option<&'a str> {
+    outcome.references().iter().find(|reference| &*reference.kind == kind).map(|reference| &*reference.id)
 }
 
 fn text(text: Option<&str>) -> Value<'_> {
@@ -199,13 +232,22 @@ pub(crate) fn shown(row: &str) -> String {
         "scope" => format!("array_to_string({row}.scope, chr(31))"),
         other => format!("{row}.{other}"),
     });
-    format!("ROW({row}.version, {row}.changed_at, {})", columns.collect::<Vec<_>>().join(", "))
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    format!("ROW({row}.version, {row}.changed_at, {row}.grant_fence, {columns})")
 }
 
-/// The record that a row from the server holds.
-pub(crate) fn record(row: &[u8]) -> Result<Record> {
+/// The record that a row from the server holds under this id. An error names the row.
+pub(crate) fn record(id: &RecordId, row: &[u8]) -> Result<Record> {
+    read(row).map_err(|error| {
+        let message = format!("{error}: SELECT * FROM semel_records WHERE id = '\\x{id}'");
+        Error::new(error.kind(), message).caused_by(error)
+    })
+}
+
+fn read(row: &[u8]) -> Result<Record> {
     let mut fields = Fields::new(row)?;
     let (version, changed_at) = (Version::new(fields.number()?), fields.moment()?);
+    let grant_fence = fields.optional(Fields::number)?;
     let key = key(&mut fields)?;
     let state = word(fields.text()?)?;
     let attempt = fields.small()?;
@@ -218,13 +260,18 @@ pub(crate) fn record(row: &[u8]) -> Result<Record> {
     let count = fields.number()?;
     let fingerprints = fields.optional(Fields::bytes)?.map_or(Ok(Vec::new()), fingerprints)?;
     let duplicates = Duplicates { count: fields.number()?, last_seen_at: fields.optional(Fields::moment)? };
-    let state = state_of(state, &mut fields)?;
+    let settled = StateColumns::read(&mut fields)?;
+    let added = Some(AddedColumns::read(&mut fields)?);
+    // Written for another grant, by the release before the one that wrote the row last: they say nothing of this one.
+    let added = added.filter(|_| settled.fence.is_some() && settled.fence == grant_fence);
     Ok(Record {
         key,
         fingerprint,
-        state,
+        label: added.as_ref().map_or(Ok(None), AddedColumns::label)?,
         attempt,
         attempts_forgiven,
+        past_attempts: added.as_ref().map_or(Ok(Vec::new()), AddedColumns::past_attempts)?,
+        state: settled.state(state, added)?,
         lapse,
         retention,
         first_seen_at,
@@ -261,53 +308,160 @@ fn fingerprints(bytes: &[u8]) -> Result<Vec<Fingerprint>> {
     bytes.chunks(32).map(fingerprint).collect()
 }
 
-fn state_of(word: StateKind, fields: &mut Fields<'_>) -> Result<State> {
-    let permit_id = fields.optional(Fields::uuid)?.map(PermitId::new);
-    let fence = fields.optional(Fields::number)?.map(Version::new);
-    let owner = fields.optional(Fields::text)?.map(unescaped);
-    let since = fields.moment()?;
-    let leased_at = fields.optional(Fields::moment)?;
-    let lease = fields.optional(Fields::span)?;
-    let reason = fields.optional(Fields::text)?.map(unescaped);
-    let steps = fields.optional(Fields::bytes)?.map_or(Ok(Vec::new()), read_steps)?;
-    let outcome = outcome(fields)?;
-    let state = match word {
-        StateKind::Running => (|| {
-            let (permit_id, fence, owner) = (permit_id?, fence?, Arc::from(&*owner?));
-            let (granted_at, leased_at, lease) = (since, leased_at?, lease?);
-            Some(State::Running(Running { permit_id, owner, fence, granted_at, leased_at, lease, steps }))
-        })(),
-        StateKind::Done => (|| {
-            let (permit_id, fence, outcome) = (permit_id?, fence?, outcome?);
-            Some(State::Done(Done { permit_id, fence, settled_at: since, outcome }))
-        })(),
-        StateKind::Released => {
-            reason.map(|reason| State::Released(Released { settled_at: since, reason: reason.into(), steps }))
-        }
-        StateKind::Held => {
-            reason.map(|reason| State::Held(Held { held_at: since, reason: reason.into(), steps }))
-        }
-    };
-    state.ok_or_else(|| corrupt("it lacks what its state needs"))
+/// The columns that say where the work stands, as they are in the row.
+struct StateColumns<'a> {
+    permit_id: Option<PermitId>,
+    fence: Option<u64>,
+    owner: Option<&'a str>,
+    since: Timestamp,
+    leased_at: Option<Timestamp>,
+    lease: Option<Duration>,
+    reason: Option<&'a str>,
+    steps: Vec<Step>,
+    outcome_kind: Option<&'a str>,
+    outcome: Option<&'a [u8]>,
+    primary: Option<&'a str>,
+    secondary: Option<&'a str>,
+    details: Option<&'a str>,
 }
 
-fn outcome(fields: &mut Fields<'_>) -> Result<Option<Outcome>> {
-    let kind = fields.optional(Fields::text)?.map(|word| OutcomeKind::from_word(&unescaped(word)));
-    let bytes = fields.optional(Fields::bytes)?;
-    let mut note = || Ok::<_, semel::Error>(fields.optional(Fields::text)?.map(unescaped));
-    let (primary, secondary, details) = (note()?, note()?, note()?);
-    let (Some(kind), Some(bytes)) = (kind, bytes) else { return Ok(None) };
-    let mut outcome = Outcome::new(kind, bytes);
-    if let Some(primary) = primary {
-        outcome = outcome.primary_reference(primary);
+/// The columns that schema 2 added.
+#[derive(Clone, Copy)]
+struct AddedColumns<'a> {
+    granted_at: Option<Timestamp>,
+    probed_at: Option<Timestamp>,
+    label: Option<&'a str>,
+    past_attempts: Option<&'a str>,
+    references: Option<&'a str>,
+}
+
+impl<'a> AddedColumns<'a> {
+    fn read(fields: &mut Fields<'a>) -> Result<Self> {
+        Ok(Self {
+            granted_at: fields.optional(Fields::moment)?,
+            probed_at: fields.optional(Fields::moment)?,
+            label: fields.optional(Fields::text)?,
+            past_attempts: fields.optional(Fields::json)?,
+            references: fields.optional(Fields::json)?,
+        })
     }
-    if let Some(secondary) = secondary {
-        outcome = outcome.secondary_reference(secondary);
+
+    fn label(&self) -> Result<Option<Arc<str>>> {
+        let Some(label) = self.label.map(unescaped) else { return Ok(None) };
+        if label.len() > LABEL_BYTES_MAX {
+            return Err(corrupt("its label is too long"));
+        }
+        Ok(Some(label.into()))
     }
-    if let Some(details) = details {
-        outcome = outcome.details_text(&details);
+
+    fn past_attempts(&self) -> Result<Vec<EndedAttempt>> {
+        self.past_attempts.map_or(Ok(Vec::new()), past_attempts)
     }
-    Ok(Some(outcome))
+}
+
+impl<'a> StateColumns<'a> {
+    fn read(fields: &mut Fields<'a>) -> Result<Self> {
+        Ok(Self {
+            permit_id: fields.optional(Fields::uuid)?.map(PermitId::new),
+            fence: fields.optional(Fields::number)?,
+            owner: fields.optional(Fields::text)?,
+            since: fields.moment()?,
+            leased_at: fields.optional(Fields::moment)?,
+            lease: fields.optional(Fields::span)?,
+            reason: fields.optional(Fields::text)?,
+            steps: fields.optional(Fields::bytes)?.map_or(Ok(Vec::new()), read_steps)?,
+            outcome_kind: fields.optional(Fields::text)?,
+            outcome: fields.optional(Fields::bytes)?,
+            primary: fields.optional(Fields::text)?,
+            secondary: fields.optional(Fields::text)?,
+            details: fields.optional(Fields::text)?,
+        })
+    }
+
+    fn state(self, kind: StateKind, added: Option<AddedColumns<'_>>) -> Result<State> {
+        let lacking = || corrupt("it lacks what its state needs");
+        let grant = self.grant(kind, added).ok_or_else(lacking)?;
+        let since = self.since;
+        Ok(match kind {
+            StateKind::Running => State::Running(Running {
+                grant,
+                leased_at: self.leased_at.ok_or_else(lacking)?,
+                lease: self.lease.ok_or_else(lacking)?,
+                steps: self.steps,
+            }),
+            StateKind::Done => {
+                State::Done(Done { grant, settled_at: since, outcome: self.outcome(added)?.ok_or_else(lacking)? })
+            }
+            StateKind::Released => State::Released(Released {
+                grant,
+                settled_at: since,
+                reason: self.reason.map(unescaped).ok_or_else(lacking)?.into(),
+                steps: self.steps,
+            }),
+            StateKind::Held => State::Held(Held {
+                grant,
+                held_at: since,
+                reason: self.reason.map(hold_reason).ok_or_else(lacking)?,
+                probed_at: added.and_then(|added| added.probed_at),
+                steps: self.steps,
+            }),
+        })
+    }
+
+    /// The grant that the state speaks of. 0.1 kept it whole only while it ran, and not at all once it was given up.
+    fn grant(&self, kind: StateKind, added: Option<AddedColumns<'_>>) -> Option<Grant> {
+        let is_kept = added.is_some() || matches!(kind, StateKind::Running | StateKind::Done);
+        if !is_kept {
+            return Some(Grant::forgotten(self.since));
+        }
+        let owner = match (self.owner, kind) {
+            (None, StateKind::Running) => return None,
+            (owner, _) => owner.map(unescaped).unwrap_or_default(),
+        };
+        Some(Grant {
+            permit_id: self.permit_id?,
+            owner: owner.into(),
+            fence: Version::new(self.fence?),
+            granted_at: added.and_then(|added| added.granted_at).unwrap_or(self.since),
+        })
+    }
+
+    fn outcome(&self, added: Option<AddedColumns<'_>>) -> Result<Option<Outcome>> {
+        let (Some(kind), Some(bytes)) = (self.outcome_kind.map(outcome_kind), self.outcome) else {
+            return Ok(None);
+        };
+        let mut outcome = Outcome::new(kind, bytes);
+        if let Some(list) = added.and_then(|added| added.references) {
+            for (kind, id) in references(list)? {
+                outcome = outcome.reference(kind, id);
+            }
+        } else {
+            let old = [(PRIMARY, self.primary), (SECONDARY, self.secondary)];
+            for (kind, id) in old.into_iter().filter_map(|(kind, id)| Some((kind, id?))) {
+                outcome = outcome.reference(kind, unescaped(id));
+            }
+        }
+        if let Some(details) = self.details {
+            outcome = outcome.details_text(&unescaped(details));
+        }
+        Ok(Some(outcome))
+    }
+}
+
+fn outcome_kind(text: &str) -> OutcomeKind {
+    if KIND_WORDS.contains(&text) {
+        OutcomeKind::from_word(text)
+    } else {
+        OutcomeKind::Other(unescaped(text).into())
+    }
+}
+
+fn hold_reason(text: &str) -> HoldReason {
+    if HOLD_WORDS.contains(&text) {
+        HoldReason::from_text(text)
+    } else {
+        HoldReason::Unknown(unescaped(text).into())
+    }
 }
 
 fn read_steps(mut bytes: &[u8]) -> Result<Vec<Step>> {

@@ -1,24 +1,50 @@
-//! The tables: made, brought up to date, and looked at before anything is written to them.
+//! The tables: made, brought up to date without stopping their users, and checked before anything is written to them.
+
+use std::time::Duration;
 
 use semel::{Error, ErrorKind, Result};
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Transaction};
 
 use crate::config::Config;
-use crate::error::{Sent, error};
+use crate::error::{Sent, error, is_entangled};
 use crate::session::connect;
 
 /// What each version of the schema adds. A release never changes one that was released: it appends.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 /// The version that this release reads and writes.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
-/// Only one process migrates at a time: "semel" in ASCII.
-const LOCK: i64 = 0x0073_656d_656c;
+/// Indexes that the newest schema has beside those of version 1: name and definition.
+///
+/// Rows that are held, or will be once their lease lapses: few, so the many pay nothing for it.
+const INDEXES: [(&str, &str); 1] = [(
+    "semel_records_may_be_held",
+    "ON semel_records (id) WHERE state = 'held' OR (state = 'running' AND lapse = 'hold')",
+)];
+/// Indexes that they replace, also for the statements of 0.1.
+const REPLACED_INDEXES: [&str; 1] = ["semel_records_held"];
+
+/// Only one process changes tables at a time: "semel" in ASCII.
+const TABLES_LOCK: i64 = 0x0073_656d_656c;
+/// Only one process builds indexes at a time. Another lock than that of the tables, which 0.1 waits for in a statement:
+/// an index that is being built waits for that statement to end.
+const INDEXES_LOCK: i64 = 0x7365_6d65_6c02;
+
+/// How long a change of the tables waits for transactions that use them. Until it gets its lock or gives up, everything
+/// that comes after it waits as well, so it gives up soon, lets the others pass, and tries again.
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '300ms'";
+/// How long others may pass.
+const LOCK_PAUSE: Duration = Duration::from_millis(500);
+/// How often the tables' lock is tried for: most of a minute.
+const LOCK_TRIES_MAX: usize = 60;
+/// How long to wait for another process that builds the indexes before looking again.
+const INDEXES_PAUSE: Duration = Duration::from_millis(100);
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS semel_schema (\
      version integer NOT NULL PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
 const FOUND: &str = "SELECT CASE WHEN to_regclass('semel_schema') IS NULL THEN 0 ELSE 1 END";
 const CURRENT: &str = "SELECT coalesce(max(version), 0) FROM semel_schema";
+const INDEX_STATE: &str = "SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1))";
 
 /// What a migration did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +55,9 @@ pub struct Migrated {
     pub to: u32,
 }
 
-/// Makes the tables, or brings them up to date, all in one transaction. Harmless if there is nothing to do, and safe
-/// from several processes at once.
+/// Creates the tables, or brings them up to date while other processes use them: columns are added without rewriting a
+/// row, and indexes are built beside the writers. Harmless if there is nothing to do, safe from several processes at
+/// once, and after a failure run it again.
 pub async fn migrate(url: &str) -> Result<Migrated> {
     ensure_schema(&Config::from_url(url)?).await
 }
@@ -38,21 +65,136 @@ pub async fn migrate(url: &str) -> Result<Migrated> {
 /// The same with a config that is at hand.
 pub async fn ensure_schema(config: &Config) -> Result<Migrated> {
     let mut client = connect(config).await?;
-    let failed = |failed| error(failed, Sent::Perhaps);
-    let transaction = client.transaction().await.map_err(failed)?;
-    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(failed)?;
-    transaction.batch_execute(LEDGER).await.map_err(failed)?;
-    let from: i32 = transaction.query_one(CURRENT, &[]).await.map_err(failed)?.get(0);
-    refuse_newer(from)?;
-    for (version, migration) in (1_i32..).zip(MIGRATIONS) {
-        if version > from {
-            transaction.batch_execute(migration).await.map_err(failed)?;
-            let note = "INSERT INTO semel_schema (version) VALUES ($1)";
-            transaction.execute(note, &[&version]).await.map_err(failed)?;
+    let from = migrate_tables(&mut client).await?;
+    ensure_indexes(&client).await.map_err(failure)?;
+    Ok(Migrated { from: from.unsigned_abs(), to: VERSION.unsigned_abs() })
+}
+
+/// Brings the tables up to date, and returns the version that was found.
+async fn migrate_tables(client: &mut Client) -> Result<i32> {
+    let mut tries = 1..LOCK_TRIES_MAX;
+    loop {
+        let transaction = client.transaction().await.map_err(failure)?;
+        match migrate_tables_in(transaction).await {
+            Err(Failure::Server(failed)) if is_entangled(&failed) && tries.next().is_some() => {
+                tokio::time::sleep(LOCK_PAUSE).await;
+            }
+            Err(Failure::Server(failed)) if is_entangled(&failed) => {
+                let message = "the tables could not be changed: a transaction has used semel_records for most of a \
+                               minute; end it (pg_stat_activity shows it), then run `semel migrate` again";
+                return Err(Error::new(ErrorKind::Unavailable, message).caused_by(failed));
+            }
+            Err(Failure::Server(failed)) => return Err(failure(failed)),
+            Err(Failure::Refused(error)) => return Err(error),
+            Ok(from) => return Ok(from),
         }
     }
-    transaction.commit().await.map_err(failed)?;
-    Ok(Migrated { from: from.unsigned_abs(), to: VERSION.unsigned_abs() })
+}
+
+/// Why a migration failed.
+enum Failure {
+    Server(tokio_postgres::Error),
+    Refused(Error),
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(failed: tokio_postgres::Error) -> Self {
+        Self::Server(failed)
+    }
+}
+
+async fn migrate_tables_in(transaction: Transaction<'_>) -> Result<i32, Failure> {
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&TABLES_LOCK]).await?;
+    transaction.batch_execute(LEDGER).await?;
+    let from: i32 = transaction.query_one(CURRENT, &[]).await?.get(0);
+    refuse_newer(from).map_err(Failure::Refused)?;
+    transaction.batch_execute(LOCK_TIMEOUT).await?;
+    for (version, migration) in (1_i32..).zip(MIGRATIONS) {
+        if version > from {
+            transaction.batch_execute(migration).await?;
+            let note = "INSERT INTO semel_schema (version) VALUES ($1)";
+            transaction.execute(note, &[&version]).await?;
+        }
+    }
+    if from == 0 {
+        // Tables that are not even committed have no users to go on.
+        for (name, definition) in INDEXES {
+            transaction.batch_execute(&format!("CREATE INDEX {name} {definition}")).await?;
+        }
+        for name in REPLACED_INDEXES {
+            transaction.batch_execute(&format!("DROP INDEX {name}")).await?;
+        }
+    }
+    transaction.commit().await?;
+    Ok(from)
+}
+
+/// Builds the indexes that are missing, and drops those that they replace, while others write.
+async fn ensure_indexes(client: &Client) -> Result<(), tokio_postgres::Error> {
+    while !indexes_are_there(client).await? {
+        // Asked again and again, and never waited for: the process that builds an index waits for every statement that
+        // was there before it, so also for one that waits for its lock.
+        let locked = client.query_one("SELECT pg_try_advisory_lock($1)", &[&INDEXES_LOCK]).await?;
+        if !locked.get::<_, bool>(0) {
+            tokio::time::sleep(INDEXES_PAUSE).await;
+            continue;
+        }
+        let built = build_indexes(client).await;
+        client.execute("SELECT pg_advisory_unlock($1)", &[&INDEXES_LOCK]).await?;
+        built?;
+    }
+    Ok(())
+}
+
+async fn build_indexes(client: &Client) -> Result<(), tokio_postgres::Error> {
+    for (name, definition) in INDEXES {
+        let state = index_state(client, name).await?;
+        if state == IndexState::Unfinished {
+            client.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}")).await?;
+        }
+        if state != IndexState::Valid {
+            client.batch_execute(&format!("CREATE INDEX CONCURRENTLY {name} {definition}")).await?;
+        }
+    }
+    for name in REPLACED_INDEXES {
+        client.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}")).await?;
+    }
+    Ok(())
+}
+
+async fn indexes_are_there(client: &Client) -> Result<bool, tokio_postgres::Error> {
+    for (name, _) in INDEXES {
+        if index_state(client, name).await? != IndexState::Valid {
+            return Ok(false);
+        }
+    }
+    for name in REPLACED_INDEXES {
+        if index_state(client, name).await? != IndexState::Absent {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IndexState {
+    Absent,
+    /// Its building failed.
+    Unfinished,
+    Valid,
+}
+
+async fn index_state(client: &Client, name: &str) -> Result<IndexState, tokio_postgres::Error> {
+    let is_valid: Option<bool> = client.query_one(INDEX_STATE, &[&name]).await?.get(0);
+    Ok(match is_valid {
+        None => IndexState::Absent,
+        Some(false) => IndexState::Unfinished,
+        Some(true) => IndexState::Valid,
+    })
+}
+
+fn failure(failed: tokio_postgres::Error) -> Error {
+    error(failed, Sent::Perhaps)
 }
 
 /// Refuses a database without the tables, or with others than this release knows.
@@ -79,7 +221,8 @@ fn refuse_newer(version: i32) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "the database has version {version} of semel's schema, newer than this release knows ({VERSION}); upgrade it"
+        "the database has version {version} of semel's schema, newer than this release knows ({VERSION}); upgrade \
+         this process"
     );
     Err(Error::new(ErrorKind::Newer, message))
 }

@@ -12,7 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::config::Config;
 use crate::error::{Sent, error, invalid};
-use crate::statement::{MOMENT, SWEEP, insert_one, load, parameter_types, swap_batch, update_one};
+use crate::statement::{INSERT_ONE, LOAD, MOMENT, PARAMETER_TYPES, SWAP_BATCH, SWEEP, UPDATE_ONE};
 use crate::{check, schema};
 
 /// A session is semel's alone, so it may be told how to behave.
@@ -55,13 +55,11 @@ impl Session {
 
 impl Statements {
     async fn prepared(client: &Client) -> std::result::Result<Self, tokio_postgres::Error> {
-        let (inserts, updates, swaps, loads) = (insert_one(), update_one(), swap_batch(), load());
-        let types = parameter_types();
         let (insert_one, update_one, swap_batch, load, sweep, now) = tokio::try_join!(
-            client.prepare_typed(&inserts, &types),
-            client.prepare_typed(&updates, &types),
-            client.prepare(&swaps),
-            client.prepare(&loads),
+            client.prepare_typed(&INSERT_ONE, &PARAMETER_TYPES),
+            client.prepare_typed(&UPDATE_ONE, &PARAMETER_TYPES),
+            client.prepare(&SWAP_BATCH),
+            client.prepare(&LOAD),
             client.prepare(SWEEP),
             client.prepare(MOMENT),
         )?;

@@ -7,11 +7,11 @@ use sqlx::encode::{Encode, IsNull};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgRow, PgTypeInfo};
-use sqlx::{AssertSqlSafe, Postgres, Row, ValueRef};
+use sqlx::{Postgres, Row, ValueRef};
 use tokio_postgres::types::{FromSql, ToSql, Type};
 
 use crate::error::corrupt;
-use crate::told::Told;
+use crate::swap_answer::SwapAnswer;
 use crate::transaction::{Asked, Carrier, REFUSE};
 use crate::value::{Moment, Value};
 
@@ -47,15 +47,14 @@ impl Encode<'_, Postgres> for Bound {
 }
 
 impl Carrier for &mut sqlx::Transaction<'_, Postgres> {
-    async fn ask(&mut self, ask: Asked<'_>) -> Result<Option<Told>> {
+    async fn ask(&mut self, ask: Asked<'_>) -> Result<Option<SwapAnswer>> {
         let (text, values, types) = ask.question();
-        // The statement is one of ours, and every value is a parameter.
-        let mut query = sqlx::query(AssertSqlSafe(text));
+        let mut query = sqlx::query(text);
         for (value, kind) in values.iter().zip(types) {
-            query = query.bind(Bound::new(value, kind)?);
+            query = query.bind(Bound::new(value, kind.clone())?);
         }
         let row = query.fetch_optional(&mut ***self).await.map_err(error)?;
-        row.as_ref().map(told).transpose()
+        row.as_ref().map(swap_answer).transpose()
     }
 
     async fn refuse(&mut self) {
@@ -64,13 +63,13 @@ impl Carrier for &mut sqlx::Transaction<'_, Postgres> {
     }
 }
 
-fn told(row: &PgRow) -> Result<Told> {
+fn swap_answer(row: &PgRow) -> Result<SwapAnswer> {
     let id = bytes(row, 0)?.ok_or_else(|| corrupt("its id is null"))?;
     let version = bytes(row, 1)?.map(|raw| i64::from_sql(&Type::INT8, raw)).transpose().map_err(unread)?;
     let now =
         bytes(row, 2)?.map(|raw| Moment::from_sql(&Type::TIMESTAMPTZ, raw)).transpose().map_err(unread)?;
     let now = now.map_or_else(Timestamp::default, |moment| moment.0);
-    Told::new(id, version.map(i64::unsigned_abs), now, bytes(row, 3)?)
+    SwapAnswer::new(id, version.map(i64::unsigned_abs), now, bytes(row, 3)?)
 }
 
 fn bytes(row: &PgRow, column: usize) -> Result<Option<&[u8]>> {

@@ -1,5 +1,7 @@
 //! The statements, as text. The list of columns is in one place ([`ASKED`]), and so is the way a row is stamped.
 
+use std::sync::LazyLock;
+
 use semel::record::StateKind;
 use semel::store::Scan;
 use tokio_postgres::types::Type;
@@ -13,11 +15,20 @@ pub(crate) const CHANNEL: &str = "semel_settled";
 /// it finds may be a little younger; whoever reads an answer takes the later of the two.
 pub(crate) const NOW: &str = "statement_timestamp()";
 
-/// Wakes whoever waits for a record that settled. Only if somebody does: every commit that notifies waits for all
+/// Wakes callers that wait for a record that settled. Only if there are any: every commit that notifies waits for all
 /// others that do.
-const TOLD: &str = "CASE WHEN state <> 'running' \
+const NOTIFY: &str = "CASE WHEN state <> 'running' \
      AND (SELECT EXISTS (SELECT FROM semel_waiters WHERE until > statement_timestamp())) \
      THEN pg_notify('semel_settled', encode(id, 'hex'))::text END";
+
+/// The texts that are sent over and over, each built once.
+pub(crate) static SWAP_BATCH: LazyLock<String> = LazyLock::new(swap_batch);
+pub(crate) static INSERT_ONE: LazyLock<String> = LazyLock::new(insert_one);
+pub(crate) static UPDATE_ONE: LazyLock<String> = LazyLock::new(update_one);
+pub(crate) static LOOK: LazyLock<String> = LazyLock::new(look);
+pub(crate) static LOAD: LazyLock<String> = LazyLock::new(load);
+/// The types of the plain parameters of [`INSERT_ONE`] and [`UPDATE_ONE`].
+pub(crate) static PARAMETER_TYPES: LazyLock<Vec<Type>> = LazyLock::new(parameter_types);
 
 /// Any number of swaps, each on its own: a record that is absent is inserted, one at the expected version is replaced,
 /// and of all others the current row comes back. Its parameters are arrays, one a column of [`ASKED`]. Its columns: id,
@@ -32,7 +43,7 @@ const TOLD: &str = "CASE WHEN state <> 'running' \
 ///   the row's lock.
 /// - A number is drawn from the sequence only where something is going to be written: drawing alone would make a
 ///   replay wait for the disk.
-pub(crate) fn swap_batch() -> String {
+fn swap_batch() -> String {
     let arrays: Vec<_> = (1..).zip(ASKED).map(|(n, (_, kind))| format!("${n}::{kind}[]")).collect();
     let names: Vec<_> = ASKED.iter().map(|(column, _)| *column).collect();
     let from = |column: &str| format!("a.{column}");
@@ -49,8 +60,8 @@ pub(crate) fn swap_batch() -> String {
              UPDATE semel_records r SET {updated} \
              FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected = found) a \
              WHERE r.id = a.id AND r.version = a.expected RETURNING r.id, r.version, r.state) \
-         SELECT id, version, {NOW}, NULL::record, {TOLD} FROM inserted \
-         UNION ALL SELECT id, version, {NOW}, NULL, {TOLD} FROM updated \
+         SELECT id, version, {NOW}, NULL::record, {NOTIFY} FROM inserted \
+         UNION ALL SELECT id, version, {NOW}, NULL, {NOTIFY} FROM updated \
          UNION ALL SELECT id, NULL, {NOW}, shown, NULL FROM asked WHERE expected IS DISTINCT FROM found",
         row = shown("found"),
         arrays = arrays.join(", "),
@@ -63,7 +74,7 @@ pub(crate) fn swap_batch() -> String {
 
 /// One swap of an absent record, with a plain parameter a column of [`ASKED`]; answered like [`swap_batch`]. It wakes
 /// nobody: nobody waits for a record that was not there.
-pub(crate) fn insert_one() -> String {
+fn insert_one() -> String {
     format!(
         "WITH won AS (\
              INSERT INTO semel_records ({columns}) SELECT {inserted} \
@@ -79,12 +90,12 @@ pub(crate) fn insert_one() -> String {
 }
 
 /// One swap of a record at a version, likewise.
-pub(crate) fn update_one() -> String {
+fn update_one() -> String {
     format!(
         "WITH won AS (\
              UPDATE semel_records r SET {updated} FROM (SELECT nextval('semel_version') AS next) a \
              WHERE r.id = $1 AND r.version = $2 RETURNING r.id, r.version, r.state) \
-         SELECT id, version, {NOW}, NULL::record, {TOLD} FROM won \
+         SELECT id, version, {NOW}, NULL::record, {NOTIFY} FROM won \
          UNION ALL SELECT a.id, NULL, {NOW}, CASE WHEN r.id IS NOT NULL THEN {row} END, NULL \
          FROM (SELECT $1::bytea AS id) a LEFT JOIN semel_records r ON r.id = a.id \
          WHERE r.version IS DISTINCT FROM $2",
@@ -94,7 +105,7 @@ pub(crate) fn update_one() -> String {
 }
 
 /// The types of plain parameters, one a column of [`ASKED`].
-pub(crate) fn parameter_types() -> Vec<Type> {
+fn parameter_types() -> Vec<Type> {
     let of = |kind: &str| match kind {
         "bytea" => Type::BYTEA,
         "bigint" => Type::INT8,
@@ -102,6 +113,7 @@ pub(crate) fn parameter_types() -> Vec<Type> {
         "interval" => Type::INTERVAL,
         "timestamptz" => Type::TIMESTAMPTZ,
         "uuid" => Type::UUID,
+        "jsonb" => Type::JSONB,
         _ => Type::TEXT,
     };
     ASKED.iter().map(|(_, kind)| of(kind)).collect()
@@ -123,7 +135,7 @@ fn changes(from: impl Fn(&str) -> String + Copy) -> String {
 fn columns() -> impl Iterator<Item = &'static str> {
     let asked =
         ASKED.into_iter().map(|(column, _)| column).filter(|column| !matches!(*column, "expected" | "keep"));
-    asked.chain(["version", "changed_at", "keep_until"])
+    asked.chain(["version", "changed_at", "keep_until", "grant_fence"])
 }
 
 /// A column's value: what was asked for, or, where the draft left it open, this write's own moment or version.
@@ -133,17 +145,18 @@ fn written(column: &str, from: impl Fn(&str) -> String) -> String {
         "version" => "next".into(),
         "changed_at" => NOW.into(),
         "keep_until" => format!("{NOW} + {}", from("keep")),
-        "first_seen_at" | "since" => format!("coalesce({asked}, {NOW})"),
+        "first_seen_at" | "since" | "granted_at" => format!("coalesce({asked}, {NOW})"),
         "leased_at" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, {NOW}) END", from("lease")),
-        "fence" => format!("CASE WHEN {} IS NOT NULL THEN coalesce({asked}, next) END", from("permit_id")),
-        "attempts_forgiven" | "mismatches" | "duplicates" => format!("coalesce({asked}, 0)"),
+        "fence" => format!("coalesce({asked}, next)"),
+        "grant_fence" => written("fence", from),
+        "pardoned" | "mismatches" | "duplicates" => format!("coalesce({asked}, 0)"),
         "scope" => format!("string_to_array({asked}, chr(31))"),
         _ => asked,
     }
 }
 
 /// One row, answered like a swap that lost.
-pub(crate) fn look() -> String {
+fn look() -> String {
     format!(
         "SELECT a.id, NULL::bigint, {NOW}, CASE WHEN r.id IS NOT NULL THEN {} END \
          FROM (SELECT $1::bytea AS id) a LEFT JOIN semel_records r ON r.id = a.id",
@@ -155,7 +168,7 @@ pub(crate) fn look() -> String {
 pub(crate) const MOMENT: &str = "SELECT statement_timestamp()";
 
 /// The rows of some ids, if there are any: place, now, row.
-pub(crate) fn load() -> String {
+fn load() -> String {
     format!(
         "SELECT a.place, {NOW}, CASE WHEN r.id IS NOT NULL THEN {} END \
          FROM unnest($1::bytea[]) WITH ORDINALITY AS a(id, place) LEFT JOIN semel_records r ON r.id = a.id",
@@ -173,14 +186,15 @@ pub(crate) const SWEEP: &str = "WITH unhurried AS MATERIALIZED (\
      gone AS (DELETE FROM semel_records r USING due WHERE r.id = due.id RETURNING 1) \
      SELECT statement_timestamp(), (SELECT count(*) FROM gone) FROM unhurried";
 
-/// A page in the order of ids: now, the id where looking ended (null: at the end), row (null if none is to be shown).
+/// A page in the order of ids: now, the id where looking ended (null: at the end), id and row (null if none is to be
+/// shown).
 /// Parameters: after, how many to look at, how many to show, then what [`scan_conditions`] says.
 pub(crate) fn scan(scan: &Scan) -> String {
     format!(
         "WITH look AS MATERIALIZED (SELECT \
              (SELECT id FROM semel_records WHERE id > $1 {narrowed} ORDER BY id OFFSET $2 LIMIT 1) AS edge) \
-         SELECT {NOW}, look.edge, r.shown FROM look LEFT JOIN LATERAL (\
-             SELECT {shown} AS shown FROM semel_records r \
+         SELECT {NOW}, look.edge, r.id, r.shown FROM look LEFT JOIN LATERAL (\
+             SELECT id, {shown} AS shown FROM semel_records r \
              WHERE id > $1 {narrowed} AND (look.edge IS NULL OR id <= look.edge) AND {conditions} \
              ORDER BY id LIMIT $3) r ON true",
         narrowed = narrowed(scan),
@@ -189,9 +203,23 @@ pub(crate) fn scan(scan: &Scan) -> String {
     )
 }
 
-/// What an index answers.
+/// What an index answers: the rows that are held, or will be once their lease lapses.
 fn narrowed(scan: &Scan) -> &'static str {
-    if scan.filter.states == [StateKind::Held] { "AND state = 'held'" } else { "" }
+    if scan.filter.states == [StateKind::Held] {
+        "AND (state = 'held' OR (state = 'running' AND lapse = 'hold'))"
+    } else {
+        ""
+    }
+}
+
+/// Whether a row is in this state at the statement's moment. A run whose lease lapsed under `hold` is held.
+fn is_in(state: StateKind) -> String {
+    let lapsed = format!("r.lapse = 'hold' AND r.leased_at + r.lease <= {NOW}");
+    match state {
+        StateKind::Running => format!("r.state = 'running' AND NOT ({lapsed})"),
+        StateKind::Held => format!("r.state = 'held' OR (r.state = 'running' AND {lapsed})"),
+        StateKind::Done | StateKind::Released => format!("r.state = '{}'", state.as_str()),
+    }
 }
 
 /// What has to be looked at, row by row. Its parameters, in this order: scope, operation, name, first seen before.
@@ -208,9 +236,9 @@ fn scan_conditions(scan: &Scan) -> String {
     add(filter.operation.is_some(), "r.operation = $::text");
     add(filter.name.is_some(), "r.name = $::text");
     add(filter.first_seen_before.is_some(), "r.first_seen_at < $::timestamptz");
-    let words: Vec<_> = filter.states.iter().map(|word| format!("'{}'", word.as_str())).collect();
-    if !words.is_empty() {
-        conditions.push(format!("r.state IN ({})", words.join(", ")));
+    let states: Vec<_> = filter.states.iter().map(|state| format!("({})", is_in(*state))).collect();
+    if !states.is_empty() {
+        conditions.push(format!("({})", states.join(" OR ")));
     }
     conditions.insert(0, "true".into());
     conditions.join(" AND ")

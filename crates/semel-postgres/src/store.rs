@@ -4,19 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use semel::clock::Timestamp;
-use semel::record::Record;
-use semel::store::{Answer, Finding, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{
+    Answer, Caching, Finding, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, Swaps, Swept,
+};
 use semel::{Error, ErrorKind, RecordId, Result};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
+use crate::batch::Batch;
 use crate::check;
 use crate::config::Config;
-use crate::lane::{Lane, Question};
-use crate::round::Batch;
+use crate::error::corrupt;
+use crate::reconnecting::{Question, Reconnecting};
 use crate::row;
 use crate::session::Statements;
 use crate::statement;
+use crate::swap_answer::{loaded, no_earlier};
 use crate::value::{Column, Moment, Raw, Value};
 
 /// How many rows one statement removes at most: callers who commit meanwhile wait for no more than its log.
@@ -29,15 +32,15 @@ const LOOKED_AT_MAX: usize = 20_000;
 /// It keeps a few connections of its own, makes them when they are needed, and makes them anew when they are lost.
 #[derive(Clone)]
 pub struct PostgresStore {
-    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) connections: Arc<Connections>,
 }
 
-/// The connections, by what they are for: nobody who asks a quick question waits behind a slow one.
-pub(crate) struct Lanes {
+/// The connections, by what they are for: no quick question waits behind a slow one.
+pub(crate) struct Connections {
     pub(crate) config: Arc<Config>,
-    swaps: Vec<(AtomicUsize, Lane)>,
-    loads: Lane,
-    chores: Lane,
+    swaps: Vec<(AtomicUsize, Reconnecting)>,
+    loads: Reconnecting,
+    chores: Reconnecting,
 }
 
 impl PostgresStore {
@@ -50,63 +53,62 @@ impl PostgresStore {
     /// The same with a config that is at hand.
     pub async fn open(config: Config) -> Result<Self> {
         let config = Arc::new(config);
-        let lane = || Lane::new(Arc::clone(&config));
-        let lanes = Lanes {
+        let connection = || Reconnecting::new(Arc::clone(&config));
+        let connections = Connections {
             config: Arc::clone(&config),
-            swaps: (0..config.lanes).map(|_| (AtomicUsize::new(0), lane())).collect(),
-            loads: lane(),
-            chores: lane(),
+            swaps: (0..config.lanes).map(|_| (AtomicUsize::new(0), connection())).collect(),
+            loads: connection(),
+            chores: connection(),
         };
         // Whatever is wrong should be heard now, and not by the first claim.
-        lanes.loads.session().await?;
-        Ok(Self { lanes: Arc::new(lanes) })
+        connections.loads.session().await?;
+        Ok(Self { connections: Arc::new(connections) })
     }
 
     /// The server's settings, against what the promise needs.
     pub async fn check(&self) -> Result<Vec<Finding>> {
-        let session = self.lanes.chores.session().await?;
+        let session = self.connections.chores.session().await?;
         check::findings(&session.client).await
     }
 }
 
 impl Store for PostgresStore {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
-        let lanes = Arc::clone(&self.lanes);
-        Box::pin(async move { lanes.swap(batch).await })
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
+        let connections = Arc::clone(&self.connections);
+        Reply::later(async move { connections.swap(batch).await })
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        let lanes = Arc::clone(&self.lanes);
-        Box::pin(async move { lanes.load(&ids).await })
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
+        let connections = Arc::clone(&self.connections);
+        Reply::later(async move { connections.load(&ids).await })
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
-        let lanes = Arc::clone(&self.lanes);
-        Box::pin(async move { lanes.sweep(limit).await })
+        let connections = Arc::clone(&self.connections);
+        Reply::later(async move { connections.sweep(limit).await })
     }
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
-        let lanes = Arc::clone(&self.lanes);
-        Box::pin(async move { lanes.scan(&scan).await })
+        let connections = Arc::clone(&self.connections);
+        Reply::later(async move { connections.scan(&scan).await })
     }
 }
 
-impl Lanes {
-    async fn swap(&self, swaps: Vec<Swap>) -> Result<Answer<Vec<SwapReply>>> {
+impl Connections {
+    async fn swap(&self, swaps: Swaps) -> Result<Answer<SwapReplies>> {
         let mut batch = Batch::new(swaps);
         if batch.is_answered() {
-            let Answer { now, .. } = self.load(&[]).await?;
-            return Ok(Answer { now, value: Vec::new() });
+            return Ok(self.load(&[]).await?.map(|_| SwapReplies::new()));
         }
-        let (_turn, lane) = self.least_busy();
+        let (_turn, connection) = self.least_busy();
         while batch.go_on()? {
-            let rows = self.swap_round(lane, &batch).await.map_err(|error| batch.after_others(error))?;
+            let rows = self.swap_round(connection, &batch).await.map_err(|error| batch.after_others(error))?;
             batch.hear(&rows)?;
         }
         batch.answer()
     }
 
-    async fn swap_round(&self, lane: &Lane, batch: &Batch) -> Result<Vec<Row>> {
+    async fn swap_round(&self, connection: &Reconnecting, batch: &Batch) -> Result<Vec<Row>> {
         match batch.round() {
             [only] => {
                 let values = row::values(only);
@@ -115,30 +117,30 @@ impl Lanes {
                     None => |known| &known.insert_one,
                     Some(_) => |known| &known.update_one,
                 };
-                lane.ask(Question::Known(question), &values).await
+                connection.ask(Question::Known(question), &values).await
             }
             many => {
                 let columns = columns(many);
                 let columns: Vec<&(dyn ToSql + Sync)> = columns.iter().map(|column| column as _).collect();
-                lane.ask(Question::Known(|known| &known.swap_batch), &columns).await
+                connection.ask(Question::Known(|known| &known.swap_batch), &columns).await
             }
         }
     }
 
-    /// The swap lane with the fewest batches on it, and a place on it.
-    fn least_busy(&self) -> (Turn<'_>, &Lane) {
+    /// The connection for swaps with the fewest batches on it, and a place on it.
+    fn least_busy(&self) -> (Turn<'_>, &Reconnecting) {
         let least = self.swaps.iter().min_by_key(|(busy, _)| busy.load(Ordering::Relaxed));
         match least {
-            Some((busy, lane)) => (Turn::start(busy), lane),
-            // There is always one; without any, the lane of the loads does as well.
+            Some((busy, connection)) => (Turn::start(busy), connection),
+            // There is always one; without any, the connection of the loads does as well.
             None => (Turn { busy: None }, &self.loads),
         }
     }
 
-    async fn load(&self, ids: &[RecordId]) -> Result<Answer<Vec<Option<Record>>>> {
+    async fn load(&self, ids: &[RecordId]) -> Result<Answer<Vec<Loaded>>> {
         if ids.is_empty() {
             let rows = self.loads.ask(Question::Known(|known| &known.now), &[]).await?;
-            return Ok(Answer { now: moment(rows.first(), 0)?, value: Vec::new() });
+            return Ok(answer(moment(rows.first(), 0)?, Vec::new()));
         }
         let mut column = Column::default();
         for id in ids {
@@ -146,16 +148,15 @@ impl Lanes {
         }
         let parameters: [&(dyn ToSql + Sync); 1] = [&column];
         let rows = self.loads.ask(Question::Known(|known| &known.load), &parameters).await?;
-        let mut value: Vec<Option<Record>> = ids.iter().map(|_| None).collect();
-        for answer in &rows {
-            let place = usize::try_from(get::<i64>(answer, 0)?).unwrap_or(0);
-            let found = get::<Option<Raw<'_>>>(answer, 2)?.map(|raw| row::record(raw.0)).transpose()?;
-            if let Some(slot) = value.get_mut(place.saturating_sub(1)) {
-                *slot = found;
+        let mut value: Vec<Loaded> = ids.iter().map(|_| Ok(None)).collect();
+        for row in &rows {
+            let place = usize::try_from(get::<i64>(row, 0)?).unwrap_or(0).saturating_sub(1);
+            let shown = get::<Option<Raw<'_>>>(row, 2)?.map(|raw| raw.0);
+            if let (Some(slot), Some(id)) = (value.get_mut(place), ids.get(place)) {
+                *slot = loaded(id, shown);
             }
         }
-        let now = no_earlier(moment(rows.first(), 1)?, value.iter().flatten());
-        Ok(Answer { now, value })
+        Ok(answer(no_earlier(moment(rows.first(), 1)?, &value), value))
     }
 
     async fn sweep(&self, limit: usize) -> Result<Answer<Swept>> {
@@ -170,7 +171,7 @@ impl Lanes {
             swept.removed = swept.removed.saturating_add(removed);
             swept.more_left = removed >= most;
             if !swept.more_left || swept.removed >= limit {
-                return Ok(Answer { now: moment(rows.first(), 0)?, value: swept });
+                return Ok(answer(moment(rows.first(), 0)?, swept));
             }
         }
     }
@@ -199,23 +200,30 @@ impl Lanes {
         }
         let text = statement::scan(scan);
         let rows = self.chores.ask(Question::Text(&text), &parameters).await?;
-        let mut records = Vec::new();
-        for answer in &rows {
-            if let Some(raw) = get::<Option<Raw<'_>>>(answer, 2)? {
-                records.push(row::record(raw.0)?);
+        let now = moment(rows.first(), 0)?;
+        let edge = rows.first().map(|row| id_of(row, 1)).transpose()?.flatten();
+        let mut found = Vec::new();
+        for row in &rows {
+            if let Some(id) = id_of(row, 2)? {
+                found.push((id, loaded(&id, get::<Option<Raw<'_>>>(row, 3)?.map(|raw| raw.0))));
             }
         }
-        let edge = rows.first().map(|row| get::<Option<Raw<'_>>>(row, 1)).transpose()?.flatten();
-        let edge = edge.and_then(|raw| raw.0.try_into().ok()).map(RecordId::from_bytes);
-        // A full page ends at its last record; one that looked far enough, where it stopped looking.
-        let is_full = records.len() >= scan.limit;
-        let next = if is_full { records.last().map(|record: &Record| record.key.id()) } else { edge };
-        let now = no_earlier(moment(rows.first(), 0)?, &records);
-        Ok(Answer { now, value: Page { records, next } })
+        // A full page ends at its last row; one that looked far enough, where it stopped looking.
+        let is_full = found.len() >= scan.limit;
+        let next = if is_full { found.last().map(|(id, _)| *id) } else { edge };
+        let now = no_earlier(now, found.iter().map(|(_, found)| found));
+        let mut page = Page { next, ..Page::default() };
+        for (id, found) in found {
+            match found {
+                Ok(record) => page.records.extend(record),
+                Err(why) => page.damaged.push((id, why)),
+            }
+        }
+        Ok(answer(now, page))
     }
 }
 
-/// A place on a lane, given up when dropped.
+/// A batch that is under way on a connection, until dropped.
 struct Turn<'a> {
     busy: Option<&'a AtomicUsize>,
 }
@@ -253,10 +261,15 @@ pub(crate) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(row: &'a Row, colum
     })
 }
 
-/// A moment that is not before anything that was found: somebody may have written after the statement came and before it
-/// looked.
-fn no_earlier<'a>(now: Timestamp, found: impl IntoIterator<Item = &'a Record>) -> Timestamp {
-    found.into_iter().map(|record| record.changed_at).fold(now, Timestamp::max)
+/// An answer of the server: asking again costs a round trip, so engines may keep done records of it.
+fn answer<T>(now: Timestamp, value: T) -> Answer<T> {
+    Answer::new(now, value).caching(Caching::Allowed)
+}
+
+fn id_of(row: &Row, column: usize) -> Result<Option<RecordId>> {
+    let Some(raw) = get::<Option<Raw<'_>>>(row, column)? else { return Ok(None) };
+    let id = raw.0.try_into().map_err(|_| corrupt("its id is not 32 bytes long"))?;
+    Ok(Some(RecordId::from_bytes(id)))
 }
 
 fn moment(row: Option<&Row>, column: usize) -> Result<Timestamp> {

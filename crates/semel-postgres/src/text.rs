@@ -21,6 +21,11 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The same in a form that differs from all these words, which mean something else where it is stored.
+pub(crate) fn escaped_but_not<'a, const N: usize>(words: [&str; N], text: &'a str) -> Cow<'a, str> {
+    if words.contains(&text) { Cow::Owned(format!("{ESCAPE}{text}")) } else { escaped(text) }
+}
+
 /// The text that was escaped.
 pub(crate) fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -44,6 +49,15 @@ mod tests {
         {
             let kept = escaped(text);
             assert!(!kept.contains('\0'), "{text:?}");
+            assert_eq!(unescaped(&kept), text);
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_a_word_with_a_meaning_is_kept_in_another_form() {
+        for text in ["lapsed", "lapsed\0", "\u{f8ff}lapsed", "other"] {
+            let kept = escaped_but_not(["lapsed"], text);
+            assert_ne!(kept, "lapsed");
             assert_eq!(unescaped(&kept), text);
         }
     }

@@ -1,25 +1,21 @@
 //! Effects that commit together with their record: swaps inside a transaction of the application's own.
 
 use std::future::Future;
-use std::sync::Arc;
 
-use semel::clock::Timestamp;
-use semel::machine::Ruling;
 use semel::machine::offset::{Move, Moved};
 use semel::machine::settle::Completed;
-use semel::record::Record;
-use semel::store::{Swap, SwapReply};
-use semel::{Apart, Claim, Error, ErrorKind, Key, Outcome, Permit, RecordId, RecordedOnce, Result, Semel};
+use semel::store::{Answer, Swap};
+use semel::swap_loop::{Heard, Next, Settled};
+use semel::{
+    BoxedSwapLoop, Claim, Error, ErrorKind, Key, Outcome, Permit, RecordId, RecordedOnce, Result, Semel,
+};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{Sent, error};
 use crate::row;
-use crate::statement::{self, parameter_types};
-use crate::told::{Told, What};
+use crate::statement::{INSERT_ONE, LOOK, PARAMETER_TYPES, UPDATE_ONE};
+use crate::swap_answer::{SwapAnswer, SwapResult};
 use crate::value::Value;
-
-/// How often an ask starts over because somebody else wrote the record. Each time somebody else got on.
-const RACES_MAX: usize = 64;
 
 /// Makes the transaction fail, whatever the application does next: a lost permit must not commit its effect.
 pub(crate) const REFUSE: &str =
@@ -34,7 +30,7 @@ impl<T: Carrier + Send> Transaction for T {}
 /// What a transaction of a driver can do for us.
 pub(crate) trait Carrier {
     /// Sends one of semel's own statements.
-    fn ask(&mut self, ask: Asked<'_>) -> impl Future<Output = Result<Option<Told>>> + Send;
+    fn ask(&mut self, ask: Asked<'_>) -> impl Future<Output = Result<Option<SwapAnswer>>> + Send;
     /// Makes the transaction fail, whatever comes next.
     fn refuse(&mut self) -> impl Future<Output = ()> + Send;
 }
@@ -49,15 +45,14 @@ pub(crate) enum Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The statement, and its values.
-    pub(crate) fn question(&self) -> (String, Vec<Value<'_>>, Vec<Type>) {
+    /// The statement, its values and their types.
+    pub(crate) fn question(&self) -> (&'static str, Vec<Value<'_>>, &'static [Type]) {
         match self {
             Self::Swap(swap) => {
-                let text =
-                    if swap.expected.is_some() { statement::update_one() } else { statement::insert_one() };
-                (text, row::values(swap).into(), parameter_types())
+                let text = if swap.expected.is_some() { &*UPDATE_ONE } else { &*INSERT_ONE };
+                (text, row::values(swap).into(), &PARAMETER_TYPES)
             }
-            Self::Look(id) => (statement::look(), vec![Value::Digest(*id.as_bytes())], vec![Type::BYTEA]),
+            Self::Look(id) => (&LOOK, vec![Value::Digest(*id.as_bytes())], &[Type::BYTEA]),
         }
     }
 }
@@ -91,8 +86,8 @@ pub trait RecordOnceIn {
 
 /// Moves an offset inside the application's own transaction.
 pub trait MoveOffsetIn {
-    /// Moves the offset together with whatever else the transaction wrote, or not at all. If somebody else reads the
-    /// stream now, the transaction cannot commit any more.
+    /// Moves the offset together with whatever else the transaction wrote, or not at all. If another consumer reads
+    /// the stream now, the transaction cannot commit any more.
     fn move_offset_in<T: Transaction>(
         &self,
         transaction: T,
@@ -108,7 +103,7 @@ impl MoveOffsetIn for Semel {
         key: &Key,
         wanted: Move,
     ) -> Result<Moved> {
-        let moved = carry(&mut transaction, &self.move_offset_apart(key, wanted)).await?.answer;
+        let moved = drive(&mut transaction, self.move_offset_loop(key, wanted)).await?.answer;
         if !matches!(moved, Moved::Moved(_) | Moved::Behind(_)) {
             transaction.refuse().await;
         }
@@ -119,12 +114,12 @@ impl MoveOffsetIn for Semel {
 impl CompleteIn for Permit {
     async fn complete_in<T: Transaction>(&self, mut transaction: T, outcome: Outcome) -> Result<()> {
         // A run that no store knows of has no record to complete.
-        let Some(apart) = self.complete_apart(outcome) else { return Ok(()) };
-        match carry(&mut transaction, &apart).await?.answer {
+        let Some(swap_loop) = self.complete_loop(outcome) else { return Ok(()) };
+        match drive(&mut transaction, swap_loop).await?.answer {
             Completed::Done => Ok(()),
             Completed::Lost => {
                 transaction.refuse().await;
-                Err(self.lost_apart())
+                Err(self.report_lost("the outcome was not stored, and the transaction cannot commit"))
             }
         }
     }
@@ -137,59 +132,51 @@ impl RecordOnceIn for Semel {
         claim: Claim,
         outcome: Outcome,
     ) -> Result<RecordedOnce> {
-        let apart = self.record_once_apart(&claim, outcome)?;
-        let Carried { answer, record, now } = carry(&mut transaction, &apart).await?;
-        self.recorded_apart(answer, record, now)
+        let swap_loop = self.record_once_loop(&claim, outcome)?;
+        self.recorded(drive(&mut transaction, swap_loop).await?)
     }
 }
 
-struct Carried<A> {
-    answer: A,
-    record: Option<Arc<Record>>,
-    now: Timestamp,
-}
-
-/// Rules on what is found, writes what the ruling says, and starts over if somebody else wrote first.
-async fn carry<T: Transaction, A>(transaction: &mut T, apart: &Apart<A>) -> Result<Carried<A>> {
-    let mut found = apart.known().cloned();
-    let mut now = found.as_ref().map_or_else(Timestamp::default, |record| record.changed_at);
-    let mut is_guess = true;
-    for _ in 0..RACES_MAX {
-        let Ruling { answer, write } = apart.rule(found.as_deref(), now);
-        let told = match write {
-            None if !is_guess => return Ok(Carried { answer, record: found, now }),
-            // What was only guessed has to be seen before it may be answered.
-            None => transaction.ask(Asked::Look(apart.key().id())).await?,
-            Some(write) => {
-                let expected = found.as_ref().map(|record| record.version);
-                let swap = Swap { expected, next: write.next, keep: write.keep };
-                let told = transaction.ask(Asked::Swap(&swap)).await?;
-                if let Some(told @ Told { what: What::Won(_), now, .. }) = told {
-                    let SwapReply::Swapped(record) = told.reply(swap) else { continue };
-                    return Ok(Carried { answer, record: Some(record), now });
+/// Drives an ask with statements of the transaction. A statement that fails is the end of both: the server takes no
+/// other one until the transaction is rolled back.
+async fn drive<T: Transaction, A>(
+    transaction: &mut T,
+    mut swap_loop: BoxedSwapLoop<A>,
+) -> Result<Settled<A>> {
+    loop {
+        let heard = match swap_loop.next()? {
+            Next::Answer(settled) => return Ok(settled),
+            Next::Load(id) => match transaction.ask(Asked::Look(id)).await? {
+                Some(SwapAnswer { now, result: SwapResult::Lost(found), .. }) => {
+                    Heard::Loaded(Ok(Answer::new(now, found)))
                 }
-                told
+                Some(SwapAnswer { result: SwapResult::Won(_), .. }) | None => return Err(no_answer()),
+            },
+            Next::Swap(swap) => match transaction.ask(Asked::Swap(&swap)).await? {
+                Some(answer) => Heard::Swapped(Ok(Answer::new(answer.now, answer.reply(swap)))),
+                None => Heard::LostRace,
+            },
+            Next::Pause(pause) => {
+                tokio::time::sleep(pause).await;
+                continue;
             }
         };
-        // No answer is a lost race: the next try sees who won.
-        if let Some(Told { now: at, what: What::Lost(current), .. }) = told {
-            (found, now, is_guess) = (current, at, false);
-        }
+        swap_loop.hear(heard)?;
     }
-    Err(Error::new(
-        ErrorKind::Unavailable,
-        "a record is written by others all the time; roll back and ask again",
-    ))
+}
+
+fn no_answer() -> Error {
+    Error::new(ErrorKind::Unavailable, "PostgreSQL gave no answer; roll back and ask again")
 }
 
 impl Carrier for &tokio_postgres::Transaction<'_> {
-    async fn ask(&mut self, ask: Asked<'_>) -> Result<Option<Told>> {
+    async fn ask(&mut self, ask: Asked<'_>) -> Result<Option<SwapAnswer>> {
         let (text, values, types) = ask.question();
         let parameters: Vec<(&(dyn ToSql + Sync), Type)> =
-            values.iter().map(|value| value as &(dyn ToSql + Sync)).zip(types).collect();
+            values.iter().map(|value| value as &(dyn ToSql + Sync)).zip(types.iter().cloned()).collect();
         let rows =
-            self.query_typed(&text, &parameters).await.map_err(|failed| error(failed, Sent::Perhaps))?;
-        rows.first().map(Told::read).transpose()
+            self.query_typed(text, &parameters).await.map_err(|failed| error(failed, Sent::Perhaps))?;
+        rows.first().map(SwapAnswer::read).transpose()
     }
 
     async fn refuse(&mut self) {

@@ -16,12 +16,18 @@ const EPOCH_MICROS: i64 = 946_684_800_000_000;
 /// Spans beyond ten thousand years are as good as for ever, and would leave PostgreSQL's calendar.
 const SPAN_MICROS_MAX: u64 = 10_000 * 365 * 24 * 3_600 * 1_000_000;
 
+/// The only form in which the server takes and sends `jsonb`: this byte, then the text.
+const JSONB_FORMAT: u8 = 1;
+const DAY: Duration = Duration::from_hours(24);
+
 /// One value of a swap.
 #[derive(Debug)]
 pub(crate) enum Value<'a> {
     Digest([u8; 32]),
     Bytes(Option<Cow<'a, [u8]>>),
     Text(Option<Cow<'a, str>>),
+    /// JSON text, for a column of `jsonb`.
+    Json(Option<String>),
     Number(Option<u64>),
     Small(u32),
     Moment(Option<Timestamp>),
@@ -36,6 +42,10 @@ impl Value<'_> {
             Self::Digest(digest) => out.put_slice(digest),
             Self::Bytes(Some(bytes)) => out.put_slice(bytes),
             Self::Text(Some(text)) => out.put_slice(text.as_bytes()),
+            Self::Json(Some(text)) => {
+                out.put_u8(JSONB_FORMAT);
+                out.put_slice(text.as_bytes());
+            }
             Self::Number(Some(number)) => out.put_i64(i64::try_from(*number).unwrap_or(i64::MAX)),
             Self::Small(number) => out.put_i32(i32::try_from(*number).unwrap_or(i32::MAX)),
             Self::Moment(Some(moment)) => out.put_i64(micros_since_2000(*moment)),
@@ -48,6 +58,7 @@ impl Value<'_> {
             Self::Uuid(Some(number)) => out.put_u128(*number),
             Self::Bytes(None)
             | Self::Text(None)
+            | Self::Json(None)
             | Self::Number(None)
             | Self::Moment(None)
             | Self::Span(None)
@@ -204,6 +215,12 @@ impl<'a> Fields<'a> {
         std::str::from_utf8(self.bytes()?).map_err(|error| corrupt("a text is no UTF-8").caused_by(error))
     }
 
+    pub(crate) fn json(&mut self) -> Result<&'a str> {
+        let text = self.bytes()?.strip_prefix(&[JSONB_FORMAT]);
+        let text = text.ok_or_else(|| corrupt("a list is in another form than this release reads"))?;
+        std::str::from_utf8(text).map_err(|error| corrupt("a list is no UTF-8").caused_by(error))
+    }
+
     pub(crate) fn number(&mut self) -> Result<u64> {
         u64::try_from(i64::from_be_bytes(self.chunk()?)).map_err(|_| corrupt("a number is negative"))
     }
@@ -217,9 +234,16 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn span(&mut self) -> Result<Duration> {
-        let [span @ .., _, _, _, _, _, _, _, _] = self.chunk::<16>()?;
-        let micros = u64::try_from(i64::from_be_bytes(span)).map_err(|_| corrupt("a span is negative"))?;
-        Ok(Duration::from_micros(micros))
+        let negative = |_| corrupt("a span is negative");
+        let [m0, m1, m2, m3, m4, m5, m6, m7, d0, d1, d2, d3, months @ ..] = self.chunk::<16>()?;
+        let micros = i64::from_be_bytes([m0, m1, m2, m3, m4, m5, m6, m7]);
+        let micros = u64::try_from(micros).map_err(negative)?;
+        // semel writes neither days nor months; a person who writes '30 days' means days of 24 hours.
+        let days = u32::try_from(i32::from_be_bytes([d0, d1, d2, d3])).map_err(negative)?;
+        if months != [0; 4] {
+            return Err(corrupt("a span is in months, whose length varies"));
+        }
+        Ok(Duration::from_micros(micros).saturating_add(DAY.saturating_mul(days)))
     }
 
     pub(crate) fn uuid(&mut self) -> Result<u128> {

@@ -11,7 +11,7 @@ use semel::store::{Finding, Verdict};
 use crate::config::invalid;
 use crate::connect::{Node, Servers};
 use crate::durability::{Durability, Settings};
-use crate::error::{Told, Trouble};
+use crate::error::{Failure, ServerResult};
 use crate::reply;
 
 /// How far the clocks of a cluster's masters may be apart, in microseconds, before leases suffer from it.
@@ -114,7 +114,7 @@ fn number(release: &str) -> Option<(u32, u32)> {
 async fn clocks(masters: &[Arc<Node>]) -> Finding {
     let time = redis::cmd("TIME");
     let times = join_all(masters.iter().map(|node| async { reply::time(node.ask_one(&time).await?) })).await;
-    let times: Option<Vec<Timestamp>> = times.into_iter().map(Told::ok).collect();
+    let times: Option<Vec<Timestamp>> = times.into_iter().map(ServerResult::ok).collect();
     let apart = times.and_then(|times| {
         let (first, last) = (times.iter().min()?, times.iter().max()?);
         Some(last.since(*first).as_micros())
@@ -126,7 +126,7 @@ async fn clocks(masters: &[Arc<Node>]) -> Finding {
 }
 
 /// What a server says of itself: by its configuration, or where that is not shown by its INFO.
-async fn settings(node: &Node) -> Told<Settings> {
+async fn settings(node: &Node) -> ServerResult<Settings> {
     let get = |name: &str| {
         let mut cmd = redis::cmd("CONFIG");
         cmd.arg("GET").arg(name);
@@ -134,12 +134,12 @@ async fn settings(node: &Node) -> Told<Settings> {
     };
     let names = ["maxmemory-policy", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save"];
     let commands: Vec<Cmd> = names.into_iter().map(get).chain([redis::cmd("INFO")]).collect();
-    let mut answers = node.ask(&commands.iter().collect::<Vec<_>>()).await.map_err(Trouble::harmless)?;
+    let mut answers = node.ask(&commands.iter().collect::<Vec<_>>()).await.map_err(Failure::harmless)?;
     let info = answers.pop().unwrap_or(Value::Nil);
     if let Value::ServerError(error) = &info
         && error.code() != "NOPERM"
     {
-        return Err(Trouble::refused(&node.address, error).harmless());
+        return Err(Failure::refused(&node.address, error).harmless());
     }
     let info = reply::text(info).unwrap_or_default();
     let info = |name: &str| {

@@ -20,12 +20,12 @@ use semel::{Error, ErrorKind};
 
 use crate::config::Address;
 
-/// What was told, or what went wrong.
-pub(crate) type Told<T> = std::result::Result<T, Trouble>;
+/// What a server answered, or what went wrong.
+pub(crate) type ServerResult<T> = std::result::Result<T, Failure>;
 
 /// Something that went wrong between us and a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct Failure {
     pub(crate) happened: Happened,
     pub(crate) remedy: Remedy,
     kind: ErrorKind,
@@ -58,7 +58,7 @@ pub(crate) enum Remedy {
     Ask(Address),
 }
 
-impl Trouble {
+impl Failure {
     /// Nobody was reached.
     pub(crate) fn unreached(address: &Address, error: &RedisError) -> Self {
         let what = format!("cannot connect to Redis at {address}: {error}");
@@ -111,7 +111,7 @@ impl Trouble {
     }
 
     /// The server said something that makes no sense.
-    pub(crate) fn nonsense(what: &str) -> Self {
+    pub(crate) fn unexpected_reply(what: &str) -> Self {
         let what = format!("Redis answered otherwise than it should: {what}");
         Self {
             happened: Happened::Unknown,
@@ -123,7 +123,7 @@ impl Trouble {
     }
 
     /// There is nobody to ask.
-    pub(crate) fn nobody(what: impl Into<String>) -> Self {
+    pub(crate) fn no_server(what: impl Into<String>) -> Self {
         let what = what.into();
         Self {
             happened: Happened::Nothing,
@@ -134,7 +134,7 @@ impl Trouble {
         }
     }
 
-    /// The same trouble with something that changes nothing: whatever became of it, nothing happened.
+    /// The same failure with something that changes nothing: whatever became of it, nothing happened.
     pub(crate) fn harmless(mut self) -> Self {
         if self.happened == Happened::Unknown {
             (self.happened, self.kind) = (Happened::Nothing, ErrorKind::Unavailable);
@@ -142,17 +142,17 @@ impl Trouble {
         self
     }
 
-    /// The same trouble, when other parts of what was asked have happened.
+    /// The same failure, when other parts of what was asked have happened.
     pub(crate) fn in_part(mut self) -> Self {
         (self.happened, self.kind) = (Happened::Unknown, ErrorKind::Unknown);
         self
     }
 }
 
-impl From<Trouble> for Error {
-    fn from(trouble: Trouble) -> Self {
-        let advice = match (trouble.happened, trouble.kind) {
-            (Happened::Unknown, _) if trouble.lacks_rights => {
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let advice = match (failure.happened, failure.kind) {
+            (Happened::Unknown, _) if failure.lacks_rights => {
                 "the script may have stopped half-way: give its user the rights that the store needs, then ask again"
             }
             (Happened::Unknown, _) => "what was asked may or may not have happened: ask again",
@@ -163,8 +163,16 @@ impl From<Trouble> for Error {
                 "nothing happened: see that its master runs and can be reached, then ask again"
             }
         };
-        Self::new(trouble.kind, format!("{}; {advice}", trouble.what))
+        Self::new(failure.kind, format!("{}; {advice}", failure.what))
     }
+}
+
+/// A record that cannot be read: its key in Redis, and why.
+#[cold]
+pub(crate) fn damaged(name: &str, why: Error) -> Error {
+    let message =
+        format!("{name} in Redis: {why}; nothing was changed: look at it, or bring it back from a backup");
+    Error::new(why.kind(), message).caused_by(why)
 }
 
 /// Where `ASK 1234 host:port` points; without a host, to the one who says it.

@@ -52,5 +52,5 @@ pub use store::RedisStore;
 /// The rights that a user of the server's access list needs, as `ACL SETUSER name on >password …` takes them; with another
 /// prefix than `semel`, another pattern. `config|get` and `info` only serve to look at the settings; sentinels and
 /// clusters need theirs as listed.
-pub const ACCESS: &str = "resetkeys ~semel:* resetchannels -@all +evalsha +script|load +time +get +mget +getrange +set +setrange \
+pub const ACL_RULES: &str = "resetkeys ~semel:* resetchannels -@all +evalsha +script|load +time +get +mget +getrange +set +setrange \
                           +zadd +zcount +zrange +zrangebyscore +zrem +unlink +select +config|get +info +cluster|slots +asking";

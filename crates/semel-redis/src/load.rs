@@ -4,25 +4,24 @@ use std::sync::Arc;
 
 use redis::Value;
 use semel::clock::Timestamp;
-use semel::record::Record;
-use semel::store::Answer;
+use semel::store::{Answer, Loaded};
 use semel::{RecordId, Result};
 
 use crate::connect::{Command, Purpose};
-use crate::error::Trouble;
+use crate::error::{Failure, damaged};
 use crate::names::Tag;
-use crate::reply::{self, Said};
-use crate::row;
-use crate::store::Inner;
+use crate::reply::{self, ReplyValue};
+use crate::row::{self, Asked};
+use crate::store::{Inner, cacheable};
 use crate::swap::groups;
 
-pub(crate) async fn load(inner: Arc<Inner>, ids: Vec<RecordId>) -> Result<Answer<Vec<Option<Record>>>> {
+pub(crate) async fn load(inner: Arc<Inner>, ids: Vec<RecordId>) -> Result<Answer<Vec<Loaded>>> {
     let (value, now) = fetch(&inner, &ids).await?;
-    Ok(Answer { now, value })
+    Ok(cacheable(now, value))
 }
 
 /// The records with these ids, and a now that is not before anything in them.
-pub(crate) async fn fetch(inner: &Inner, ids: &[RecordId]) -> Result<(Vec<Option<Record>>, Timestamp)> {
+pub(crate) async fn fetch(inner: &Inner, ids: &[RecordId]) -> Result<(Vec<Loaded>, Timestamp)> {
     if ids.is_empty() {
         let (_, now) = inner.servers.send(&[], Purpose::Read).await?;
         return Ok((Vec::new(), now));
@@ -37,23 +36,27 @@ pub(crate) async fn fetch(inner: &Inner, ids: &[RecordId]) -> Result<(Vec<Option
     };
     let commands: Vec<_> = groups.iter().map(get).collect();
     let (answers, now) = inner.servers.send(&commands, Purpose::Read).await?;
-    let mut records: Vec<Option<Record>> = ids.iter().map(|_| None).collect();
+    let mut records: Vec<Loaded> = ids.iter().map(|_| Ok(None)).collect();
     for ((_, at), answer) in groups.into_iter().zip(answers) {
-        for (at, found) in at.into_iter().zip(found(answer)?) {
-            if let Some(place) = records.get_mut(at) {
-                *place = found;
+        let values = reply::list(answer, "MGET").map_err(Failure::harmless)?;
+        for (at, value) in at.into_iter().zip(values) {
+            if let (Some(id), Some(place)) = (ids.get(at), records.get_mut(at)) {
+                *place = loaded(inner, *id, value)?;
             }
         }
     }
     Ok((records, now))
 }
 
-/// The records in an answer to MGET.
-fn found(answer: Value) -> Result<Vec<Option<Record>>> {
-    let record = |value: Value| match value.into() {
-        Said::Bytes(bytes) => row::record(&bytes).map(|record| Some(Arc::unwrap_or_clone(record))),
-        Said::Nothing => Ok(None),
-        Said::Number(_) | Said::Many(_) | Said::Other => Err(Trouble::nonsense("MGET").harmless().into()),
-    };
-    reply::list(answer, "MGET").map_err(Trouble::harmless)?.into_iter().map(record).collect()
+/// What is stored under one id; an error only if the server makes no sense.
+fn loaded(inner: &Inner, id: RecordId, value: Value) -> Result<Loaded> {
+    match value.into() {
+        ReplyValue::Bytes(bytes) => Ok(row::record(&bytes, Asked::Id(id))
+            .map(Some)
+            .map_err(|why| damaged(&inner.names.record(&id), why))),
+        ReplyValue::Nothing => Ok(Ok(None)),
+        ReplyValue::Number(_) | ReplyValue::Many(_) | ReplyValue::Other => {
+            Err(Failure::unexpected_reply("MGET").harmless().into())
+        }
+    }
 }

@@ -9,7 +9,7 @@ use semel::store::{Answer, Page, Scan};
 use semel::{RecordId, Result};
 
 use crate::connect::{Command, Purpose};
-use crate::error::{Told, Trouble};
+use crate::error::{Failure, ServerResult};
 use crate::load::fetch;
 use crate::names::{self, Tag};
 use crate::reply;
@@ -28,7 +28,7 @@ pub(crate) async fn scan(inner: Arc<Inner>, scan: Scan) -> Result<Answer<Page>> 
     let mut walk = Walk::new(&inner, &scan);
     let mut page = Page { next: scan.after, ..Page::default() };
     let mut looked_at: usize = 0;
-    while page.records.len() < scan.limit && looked_at < LOOKED_AT_MAX {
+    while listed(&page) < scan.limit && looked_at < LOOKED_AT_MAX {
         let ids = walk.next_ids(scan.limit.clamp(16, RECORDS_A_GO)).await?;
         if ids.is_empty() && walk.is_over() {
             page.next = None;
@@ -38,14 +38,25 @@ pub(crate) async fn scan(inner: Arc<Inner>, scan: Scan) -> Result<Answer<Page>> 
         let (records, now) = fetch(&inner, &ids).await?;
         walk.now = walk.now.max(now);
         for (id, record) in ids.iter().zip(records) {
-            if page.records.len() == scan.limit {
+            if listed(&page) == scan.limit {
                 break;
             }
-            page.records.extend(record.filter(|record| scan.filter.matches(record)));
+            match record {
+                Ok(record) => page.records.extend(record.filter(|record| scan.filter.matches(record, now))),
+                Err(why) => page.damaged.push((*id, why)),
+            }
             page.next = Some(*id);
         }
     }
-    Ok(Answer { now: walk.now().await?, value: page })
+    let now = walk.now().await?;
+    // A lease may have lapsed since its record was matched, and readers judge by the answer's now.
+    page.records.retain(|record| scan.filter.matches(record, now));
+    Ok(Answer::new(now, page))
+}
+
+/// How many records are on the page.
+fn listed(page: &Page) -> usize {
+    page.records.len().saturating_add(page.damaged.len())
 }
 
 /// A walk through the ids.
@@ -123,10 +134,10 @@ impl<'a> Walk<'a> {
 }
 
 /// The ids of a tag, in no order.
-fn ids(answer: Value) -> Told<Vec<RecordId>> {
-    let nonsense = || Trouble::nonsense("the ids of a tag").harmless();
+fn ids(answer: Value) -> ServerResult<Vec<RecordId>> {
+    let nonsense = || Failure::unexpected_reply("the ids of a tag").harmless();
     let id = |member: Value| {
         reply::text(member).and_then(|hex| names::id_from_hex(hex.as_bytes())).ok_or_else(nonsense)
     };
-    reply::list(answer, "the ids of a tag").map_err(Trouble::harmless)?.into_iter().map(id).collect()
+    reply::list(answer, "the ids of a tag").map_err(Failure::harmless)?.into_iter().map(id).collect()
 }

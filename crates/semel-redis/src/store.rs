@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU16;
 
-use semel::record::Record;
-use semel::store::{Finding, Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::clock::Timestamp;
+use semel::store::{Answer, Caching, Finding, Loaded, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel::{RecordId, Result};
 
 use crate::check;
@@ -67,21 +67,27 @@ impl RedisStore {
 }
 
 impl Store for RedisStore {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
-        Box::pin(swap::swap(Arc::clone(&self.inner), batch))
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
+        Reply::later(swap::swap(Arc::clone(&self.inner), batch))
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-        Box::pin(load::load(Arc::clone(&self.inner), ids))
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
+        Reply::later(load::load(Arc::clone(&self.inner), ids))
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
-        Box::pin(sweep::sweep(Arc::clone(&self.inner), limit))
+        Reply::later(sweep::sweep(Arc::clone(&self.inner), limit))
     }
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
-        Box::pin(scan::scan(Arc::clone(&self.inner), scan))
+        Reply::later(scan::scan(Arc::clone(&self.inner), scan))
     }
+}
+
+/// An answer whose done records engines may keep: asking again costs a round trip, and the server's clock goes as fast as
+/// any other.
+pub(crate) fn cacheable<T>(now: Timestamp, value: T) -> Answer<T> {
+    Answer::new(now, value).caching(Caching::Allowed)
 }
 
 impl fmt::Debug for RedisStore {

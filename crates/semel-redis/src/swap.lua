@@ -6,9 +6,12 @@
 -- microseconds, and how long in milliseconds until Redis may forget it, both empty for ever; the draft's bytes, which are
 -- stored and never looked into.
 --
--- The answer: now, then for each record its new version, or what was found instead (nil if nothing was).
+-- The answer: now, then for each record its new version, or what was found instead: its bytes, nil if nothing was there, or
+-- a list with the reason if what is there is no string. What is too short to be a record is never replaced.
 
 local FOREVER = 9007199254740992
+-- The stamps before a draft.
+local STAMPS_BYTES = 32
 -- How long after a record's keep its entry in the set may be due: within that, a write need not move the entry.
 local SLACK = 300000000
 
@@ -19,8 +22,16 @@ local version
 
 for i = 1, #ARGV / 4 do
   local key, at = KEYS[i + 1], 4 * i
-  local found = redis.call('GET', key)
-  if (found and string.sub(found, 1, 8) or '') == ARGV[at - 3] then
+  -- An error must not end the script here: other records of the batch are written already.
+  local found = redis.pcall('GET', key)
+  local is_error = type(found) == 'table'
+  local is_expected
+  if found and not is_error then
+    is_expected = #found >= STAMPS_BYTES and string.sub(found, 1, 8) == ARGV[at - 3]
+  else
+    is_expected = not found and ARGV[at - 3] == ''
+  end
+  if is_expected then
     -- From the counter, so that versions grow also after the record is gone and if the clock is set back; and from the
     -- clock, so that they grow also if a failover lost the counter's last steps. Exact in doubles until the year 2255.
     version = math.max((version or tonumber(redis.call('GET', KEYS[1])) or 0) + 1, now)
@@ -41,7 +52,7 @@ for i = 1, #ARGV / 4 do
     end
     reply[i + 1] = version
   else
-    reply[i + 1] = found
+    reply[i + 1] = is_error and { found.err } or found
   end
 end
 

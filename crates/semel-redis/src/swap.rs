@@ -7,16 +7,16 @@ use std::time::Duration;
 use redis::Value;
 use semel::clock::Timestamp;
 use semel::record::{Keep, Version};
-use semel::store::{Answer, Swap, SwapReply};
+use semel::store::{Answer, Swap, SwapReplies, SwapReply, Swaps};
 use semel::{Error, ErrorKind, RecordId, Result};
 
 use crate::connect::{Command, Purpose};
-use crate::error::Trouble;
+use crate::error::{Failure, damaged};
 use crate::names::Tag;
-use crate::reply::{self, Said};
-use crate::row;
+use crate::reply::{self, ReplyValue};
+use crate::row::{self, Asked};
 use crate::script::{self, Span, SwapRow};
-use crate::store::Inner;
+use crate::store::{Inner, cacheable};
 
 /// The longest keep that is counted, about 140 years: a sum with a moment must stay exact on the server. Longer ones are
 /// for ever.
@@ -27,10 +27,10 @@ const DRAFT_BYTES_MAX: usize = 512 * 1_024 * 1_024 - 16;
 /// How many ids one command speaks of at most.
 const IDS_A_COMMAND: usize = 1_024;
 
-pub(crate) async fn swap(inner: Arc<Inner>, batch: Vec<Swap>) -> Result<Answer<Vec<SwapReply>>> {
+pub(crate) async fn swap(inner: Arc<Inner>, batch: Swaps) -> Result<Answer<SwapReplies>> {
     if batch.is_empty() {
         let (_, now) = inner.servers.send(&[], Purpose::Read).await?;
-        return Ok(Answer { now, value: Vec::new() });
+        return Ok(cacheable(now, SwapReplies::new()));
     }
     let rows = batch.iter().map(|swap| row_of(&inner, swap)).collect::<Result<Vec<_>>>()?;
     let is_cluster = inner.servers.is_cluster();
@@ -48,7 +48,7 @@ pub(crate) async fn swap(inner: Arc<Inner>, batch: Vec<Swap>) -> Result<Answer<V
     drop(rows);
     let (answers, _) = inner.servers.send(&commands, Purpose::Write).await?;
     drop(commands);
-    Heard::new(batch).hear_all(groups, answers)
+    Pending::new(&inner, batch).answer(groups, answers)
 }
 
 fn row_of(inner: &Inner, swap: &Swap) -> Result<SwapRow> {
@@ -96,76 +96,67 @@ pub(crate) fn groups(
     groups.into_iter().map(|(index, at)| (Tag::at(index), at)).collect()
 }
 
-/// The answers that were heard so far.
-struct Heard {
+/// The swaps of a batch, and the answers to them so far.
+struct Pending<'a> {
+    inner: &'a Inner,
     batch: Vec<Option<Swap>>,
     replies: Vec<Option<SwapReply>>,
     now: Timestamp,
 }
 
-impl Heard {
-    fn new(batch: Vec<Swap>) -> Self {
+impl<'a> Pending<'a> {
+    fn new(inner: &'a Inner, batch: Swaps) -> Self {
         let replies = batch.iter().map(|_| None).collect();
-        Self { batch: batch.into_iter().map(Some).collect(), replies, now: Timestamp::default() }
+        Self { inner, batch: batch.into_iter().map(Some).collect(), replies, now: Timestamp::default() }
     }
 
-    fn hear_all(
-        mut self,
-        groups: Vec<(Tag, Vec<usize>)>,
-        answers: Vec<Value>,
-    ) -> Result<Answer<Vec<SwapReply>>> {
-        let mut unread = None;
+    fn answer(mut self, groups: Vec<(Tag, Vec<usize>)>, answers: Vec<Value>) -> Result<Answer<SwapReplies>> {
         for ((_, at), answer) in groups.into_iter().zip(answers) {
-            if let Err(error) = self.hear(&at, answer) {
-                unread = Some(error);
-            }
-        }
-        let swapped = self.replies.iter().flatten().any(|reply| matches!(reply, SwapReply::Swapped(_)));
-        if let Some(error) = unread {
-            // One record that cannot be read must not say of the others that nothing happened to them.
-            let message = "some of these swaps were answered with what cannot be read; ask again, one by one";
-            return Err(if swapped {
-                Error::new(ErrorKind::Unknown, message).caused_by(error)
-            } else {
-                error
-            });
+            self.read(&at, answer)?;
         }
         let asked = self.replies.len();
-        let value: Vec<_> = self.replies.into_iter().flatten().collect();
+        let value: SwapReplies = self.replies.into_iter().flatten().collect();
         if value.len() == asked {
-            Ok(Answer { now: self.now, value })
+            Ok(cacheable(self.now, value))
         } else {
-            Err(Trouble::nonsense("too few answers to swaps").into())
+            Err(Failure::unexpected_reply("too few answers to swaps").into())
         }
     }
 
     /// One call of the script: its now, then an answer for each of its swaps.
-    fn hear(&mut self, at: &[usize], answer: Value) -> Result<()> {
-        let nonsense = || Error::from(Trouble::nonsense("the script for swaps"));
+    fn read(&mut self, at: &[usize], answer: Value) -> Result<()> {
+        let unexpected = || Error::from(Failure::unexpected_reply("the script for swaps"));
         let mut parts = reply::list(answer, "the script for swaps")?.into_iter();
-        let now = parts.next().and_then(reply::number).map(Timestamp::from_micros).ok_or_else(nonsense)?;
+        let now = parts.next().and_then(reply::number).map(Timestamp::from_micros).ok_or_else(unexpected)?;
         self.now = self.now.max(now);
-        let mut unread = Ok(());
         for (at, part) in at.iter().zip(parts) {
-            let swap = self.batch.get_mut(*at).and_then(Option::take).ok_or_else(nonsense)?;
-            let reply = match part.into() {
-                Said::Number(version) => SwapReply::Swapped(swap.next.stamp(Version::new(version), now)),
-                Said::Bytes(found) => match row::record(&found) {
-                    Ok(record) => SwapReply::Stale(Some(record)),
-                    Err(error) => {
-                        unread = Err(error);
-                        continue;
-                    }
-                },
-                Said::Nothing => SwapReply::Stale(None),
-                Said::Many(_) | Said::Other => return Err(nonsense()),
-            };
+            let swap = self.batch.get_mut(*at).and_then(Option::take).ok_or_else(unexpected)?;
+            let reply = swap_reply(self.inner, swap, now, part).ok_or_else(unexpected)?;
             if let Some(place) = self.replies.get_mut(*at) {
                 *place = Some(reply);
             }
         }
-        unread
+        Ok(())
     }
+}
+
+/// What became of one swap; `None` if the server makes no sense.
+fn swap_reply(inner: &Inner, swap: Swap, now: Timestamp, part: Value) -> Option<SwapReply> {
+    let unreadable = |why| SwapReply::Damaged(damaged(&inner.names.record(&swap.id()), why));
+    Some(match part.into() {
+        ReplyValue::Number(version) => SwapReply::Swapped(swap.next.stamp(Version::new(version), now)),
+        ReplyValue::Bytes(found) => match row::record(&found, Asked::Key(swap.next.key())) {
+            Ok(record) => SwapReply::Stale(Some(record)),
+            Err(why) => unreadable(why),
+        },
+        ReplyValue::Nothing => SwapReply::Stale(None),
+        // The script's way to say that what is there is not even a string.
+        ReplyValue::Many(why) => {
+            let why = why.into_iter().next().and_then(reply::text)?;
+            unreadable(Error::new(ErrorKind::Corrupt, why))
+        }
+        ReplyValue::Other => return None,
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 -- Removes records that are past their keep, and none that is not: it finds, judges and removes them in one go, so a record
 -- that was rewritten a moment ago is judged by its new keep.
 --
+-- A record that cannot be read stays, and is not looked at again: whether its keep is over is not known.
+--
 -- KEYS: the sorted sets of what is due, PREFIX:{TAG}:due each. ARGV: how many records to look at, at most.
 --
 -- The answer: now, how many were removed, and how many of the sets hold nothing more that is due.
@@ -14,9 +16,14 @@ for i, set in ipairs(KEYS) do
   local ids = redis.call('ZRANGEBYSCORE', set, '-inf', string.format('%.0f', now), 'LIMIT', 0, left)
   for _, id in ipairs(ids) do
     local key = string.sub(set, 1, -4) .. 'r:' .. id
-    local found = redis.call('GETRANGE', key, 16, 23)
-    local keep_until = found ~= '' and struct.unpack('>I8', found) or 0
-    if keep_until <= now then
+    -- Until when it is kept, when it is looked at next, and the first bytes of its draft.
+    local found = redis.pcall('GETRANGE', key, 16, 35)
+    local is_whole = type(found) == 'string' and string.sub(found, 17) == 'SEML'
+    local is_gone = found == '' and not redis.call('GET', key)
+    local keep_until = is_whole and struct.unpack('>I8', found) or 0
+    if not is_whole and not is_gone then
+      redis.call('ZADD', set, '+inf', id)
+    elseif keep_until <= now then
       -- Most are gone by themselves already; what is counted is what is forgotten for good.
       redis.call('UNLINK', key)
       redis.call('ZREM', set, id)
@@ -24,7 +31,7 @@ for i, set in ipairs(KEYS) do
     else
       -- A later write kept it for longer, and left it to the sweep to say so here.
       redis.call('ZADD', set, keep_until == FOREVER and '+inf' or string.format('%.0f', keep_until), id)
-      redis.call('SETRANGE', key, 24, found)
+      redis.call('SETRANGE', key, 24, string.sub(found, 1, 8))
     end
   end
   left = left - #ids

@@ -8,7 +8,7 @@ use semel::clock::Timestamp;
 use semel::store::{Answer, Swept};
 
 use crate::connect::{Command, Purpose};
-use crate::error::{Told, Trouble};
+use crate::error::{Failure, ServerResult};
 use crate::names::Tag;
 use crate::reply;
 use crate::script;
@@ -20,53 +20,54 @@ const TAGS_A_GO: usize = 512;
 const RECORDS_A_CALL: usize = 128;
 
 pub(crate) async fn sweep(inner: Arc<Inner>, limit: usize) -> Result<Answer<Swept>> {
-    let mut going = Going { removed: 0, limit, now: Timestamp::default() };
+    let mut progress = SweepProgress { removed: 0, limit, now: Timestamp::default() };
     let start = Tag::at(inner.sweep_next.load(Ordering::Relaxed));
     let tags: Vec<_> = start.around().collect();
     let mut rest = tags.as_slice();
     while let Some(next) = rest.first()
-        && going.left() > 0
+        && progress.left() > 0
     {
         let (go, behind) = rest.split_at_checked(TAGS_A_GO).unwrap_or((rest, &[]));
         let cleared = if inner.servers.is_cluster() {
-            going.over_cluster(&inner, go).await
+            progress.over_cluster(&inner, go).await
         } else {
-            going.over_one(&inner, go).await
+            progress.over_one(&inner, go).await
         };
         let cleared = cleared?;
         rest = if cleared < go.len() { rest.get(cleared..).unwrap_or_default() } else { behind };
         let next = rest.first().unwrap_or(next);
         inner.sweep_next.store(next.index(), Ordering::Relaxed);
     }
-    if going.now == Timestamp::default() {
-        (_, going.now) = inner.servers.send(&[], Purpose::Read).await?;
+    if progress.now == Timestamp::default() {
+        (_, progress.now) = inner.servers.send(&[], Purpose::Read).await?;
     }
-    Ok(Answer { now: going.now, value: Swept { removed: going.removed, more_left: !rest.is_empty() } })
+    Ok(Answer::new(progress.now, Swept { removed: progress.removed, more_left: !rest.is_empty() }))
 }
 
 /// A sweep on its way.
-struct Going {
+struct SweepProgress {
     removed: usize,
     limit: usize,
     now: Timestamp,
 }
 
-impl Going {
+impl SweepProgress {
     fn left(&self) -> usize {
         self.limit.saturating_sub(self.removed)
     }
 
     /// Removes what is due of these tags, and says how many of them hold nothing more.
-    async fn over_one(&mut self, inner: &Inner, tags: &[Tag]) -> Told<usize> {
+    async fn over_one(&mut self, inner: &Inner, tags: &[Tag]) -> ServerResult<usize> {
         let limit = self.left().min(RECORDS_A_CALL);
         let command = Command { tag: Tag::FIRST, cmd: script::sweep(&inner.names, tags, limit) };
         let (answers, _) = inner.servers.send(&[command], Purpose::Write).await?;
-        let answer = answers.into_iter().next().ok_or_else(|| Trouble::nonsense("no answer to a sweep"))?;
+        let answer =
+            answers.into_iter().next().ok_or_else(|| Failure::unexpected_reply("no answer to a sweep"))?;
         self.hear(reply::numbers(answer)?)
     }
 
     /// The same in a cluster, where one call can speak of one tag only: so it first asks which tags have anything due.
-    async fn over_cluster(&mut self, inner: &Inner, tags: &[Tag]) -> Told<usize> {
+    async fn over_cluster(&mut self, inner: &Inner, tags: &[Tag]) -> ServerResult<usize> {
         let (_, now) = inner.servers.send(&[], Purpose::Read).await?;
         self.now = self.now.max(now);
         let count = |tag: &Tag| {
@@ -80,7 +81,7 @@ impl Going {
         let mut commands = Vec::new();
         let mut cleared = tags.len();
         for (at, (tag, count)) in tags.iter().zip(counts).enumerate() {
-            let due = reply::number(count).ok_or_else(|| Trouble::nonsense("ZCOUNT").harmless())?;
+            let due = reply::number(count).ok_or_else(|| Failure::unexpected_reply("ZCOUNT").harmless())?;
             let due = usize::try_from(due).unwrap_or(usize::MAX);
             let limit = due.min(allowed).min(RECORDS_A_CALL);
             if limit > 0 {
@@ -98,8 +99,9 @@ impl Going {
         Ok(cleared)
     }
 
-    fn hear(&mut self, [now, removed, cleared]: [u64; 3]) -> Told<usize> {
-        let number = |number| usize::try_from(number).map_err(|_| Trouble::nonsense("numbers of a sweep"));
+    fn hear(&mut self, [now, removed, cleared]: [u64; 3]) -> ServerResult<usize> {
+        let number =
+            |number| usize::try_from(number).map_err(|_| Failure::unexpected_reply("numbers of a sweep"));
         self.now = self.now.max(Timestamp::from_micros(now));
         self.removed = self.removed.saturating_add(number(removed)?);
         number(cleared)

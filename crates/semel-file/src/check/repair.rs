@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use semel::clock::SystemClock;
+use semel::store::Caching;
 use semel::{Error, ErrorKind, Result};
 
 use super::findings::Findings;
@@ -44,6 +45,7 @@ pub fn repair(
         disk: Arc::new(folder),
         place: to_place,
         clock: Arc::new(SystemClock::new()),
+        caching: Caching::Refused,
         segment_bytes_max: SEGMENT_BYTES,
     };
     let mut opened = opening.open()?;

@@ -37,10 +37,13 @@ impl Stages {
         self.running.range(..=(latest, [u8::MAX; 16])).map(|(_, id)| *id)
     }
 
-    /// The ids of the records in these states from half an id on, in their order, at most so many.
+    /// The ids of the records that may be in these states from half an id on, in their order, at most so many.
     pub(crate) fn from(&self, states: &[StateKind], first: Option<&HalfId>, limit: usize) -> Vec<HalfId> {
         let wants = |state: StateKind| states.contains(&state);
-        let running = self.running.iter().map(|(_, id)| *id).filter(|_| wants(StateKind::Running));
+        // A run whose lease lapsed under `hold` is held. What runs under `hold` is kept for ever, so among the others
+        // there is none.
+        let least = if wants(StateKind::Running) { Due(0) } else { Due::NEVER };
+        let running = self.running.range((least, [0; 16])..).map(|(_, id)| *id);
         let held = self.held.iter().copied().filter(|_| wants(StateKind::Held));
         let mut ids: Vec<_> =
             running.chain(held).filter(|id| first.is_none_or(|first| id >= first)).collect();

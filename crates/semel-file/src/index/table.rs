@@ -94,7 +94,7 @@ impl Index {
         found
     }
 
-    /// The ids of running or held records from half an id on, in their order.
+    /// The ids of records that may be running or held, as asked for, from half an id on, in their order.
     pub(crate) fn staged_from(
         &self,
         states: &[StateKind],

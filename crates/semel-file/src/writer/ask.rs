@@ -2,8 +2,8 @@
 
 use semel::clock::Timestamp;
 use semel::record::State;
-use semel::store::{Swap, SwapReply, Swept};
-use semel::{Error, Result};
+use semel::store::{Swap, SwapReply, Swaps, Swept};
+use semel::{Error, Key, Result};
 use tokio::sync::oneshot;
 
 use crate::index::Entry;
@@ -19,7 +19,7 @@ pub(crate) enum Ask {
 
 /// A batch of swaps, and who waits for the answer.
 pub(crate) struct SwapAsk {
-    pub(crate) batch: Vec<Swap>,
+    pub(crate) batch: Swaps,
     pub(crate) caller: Caller<Vec<Told>>,
 }
 
@@ -44,8 +44,8 @@ pub(crate) struct Answered<T> {
 pub(crate) enum Told {
     /// This.
     Reply(SwapReply),
-    /// It was stale, and the record that won is here. The caller reads it, so that the writer need not.
-    Found(Entry),
+    /// It was stale, and the record of this key that won is here. The caller reads it, so that the writer need not.
+    Found(Entry, Key),
 }
 
 /// Answers a caller; one that is gone needs no answer.

@@ -3,7 +3,6 @@
 use semel::clock::Timestamp;
 use semel::record::StateKind;
 use semel::store::Swept;
-use semel::{Error, Result};
 
 use super::ask::{SweepAsk, answer, refuse};
 use super::turn::Writer;
@@ -24,22 +23,18 @@ impl Writer {
         }
         let now = self.reader.clock.now();
         let left = ask.limit.saturating_sub(ask.removed);
-        match self.sweep(left.min(TURN_RECORDS), now) {
-            Ok(swept) => {
-                ask.removed = ask.removed.saturating_add(swept.removed);
-                self.rest(&swept);
-                if swept.more_left && ask.removed < ask.limit {
-                    self.sweeps.push_front(ask);
-                } else {
-                    let SweepAsk { removed, caller, .. } = ask;
-                    answer(caller, now, Swept { removed, more_left: swept.more_left });
-                }
-            }
-            Err(error) => refuse::<Swept>(ask.caller, error),
+        let swept = self.sweep(left.min(TURN_RECORDS), now);
+        ask.removed = ask.removed.saturating_add(swept.removed);
+        self.rest(&swept);
+        if swept.more_left && ask.removed < ask.limit {
+            self.sweeps.push_front(ask);
+        } else {
+            let SweepAsk { removed, caller, .. } = ask;
+            answer(caller, now, Swept { removed, more_left: swept.more_left });
         }
     }
 
-    fn sweep(&mut self, limit: usize, now: Timestamp) -> Result<Swept> {
+    fn sweep(&mut self, limit: usize, now: Timestamp) -> Swept {
         let past = Due::past(now);
         let mut removed: usize = 0;
         while removed < limit {
@@ -52,11 +47,11 @@ impl Writer {
         for id in self.reader.index.running_due(past, limit.saturating_sub(removed)) {
             removed = removed.saturating_add(self.forget(&id));
         }
-        removed = removed.saturating_add(self.sweep_this_second(limit.saturating_sub(removed), now)?);
+        removed = removed.saturating_add(self.sweep_this_second(limit.saturating_sub(removed), now));
         let more_left = removed >= limit
             && (self.start.notes.has(past.next())
                 || !self.reader.index.running_due(past.next(), 1).is_empty());
-        Ok(Swept { removed, more_left })
+        Swept { removed, more_left }
     }
 
     /// Forgets the records behind notes of one shard that are past their keep; those that are not are noted down for later.
@@ -75,28 +70,21 @@ impl Writer {
     }
 
     /// What ends in this second is looked up one by one.
-    fn sweep_this_second(&mut self, limit: usize, now: Timestamp) -> Result<usize> {
+    fn sweep_this_second(&mut self, limit: usize, now: Timestamp) -> usize {
         let second = Due::past(now).next();
         let mut removed: usize = 0;
         let mut not_yet = Vec::new();
-        let mut failed: Option<Error> = None;
         for hint in self.start.notes.take_second(second) {
             let mut stays = false;
             for entry in self.reader.index.with_hint(hint) {
                 if entry.state() == StateKind::Running || entry.due < second {
                     continue;
                 }
-                let may_go = entry.due == second && removed < limit && failed.is_none();
-                match if may_go { self.is_past(&entry, now) } else { Ok(false) } {
-                    Ok(true) => {
-                        self.forget_entry(&entry);
-                        removed = removed.saturating_add(1);
-                    }
-                    Ok(false) => stays = true,
-                    Err(error) => {
-                        stays = true;
-                        failed = Some(error);
-                    }
+                if entry.due == second && removed < limit && self.is_past(&entry, now) {
+                    self.forget_entry(&entry);
+                    removed = removed.saturating_add(1);
+                } else {
+                    stays = true;
                 }
             }
             if stays {
@@ -104,24 +92,23 @@ impl Writer {
             }
         }
         self.start.notes.put_back(second, not_yet);
-        if let Some(error) = failed {
-            return Err(error);
-        }
         for id in self.reader.index.running_due(second, limit.saturating_sub(removed)) {
             let Some(entry) = self.reader.index.get(&id) else { continue };
-            if self.is_past(&entry, now)? {
+            if self.is_past(&entry, now) {
                 removed = removed.saturating_add(self.forget(&id));
             }
         }
-        Ok(removed)
+        removed
     }
 
-    fn is_past(&self, entry: &Entry, now: Timestamp) -> Result<bool> {
-        Ok(match entry.kept_at(now) {
+    /// Whether it may go. One that cannot be read stays until the second is over, when nobody has to read it for that:
+    /// it must not keep the others.
+    fn is_past(&self, entry: &Entry, now: Timestamp) -> bool {
+        match entry.kept_at(now) {
             Kept::No => true,
             Kept::Yes => false,
-            Kept::Look => self.reader.kept_until(entry)? <= now.as_micros(),
-        })
+            Kept::Look => self.reader.kept_until(entry).is_ok_and(|until| until <= now.as_micros()),
+        }
     }
 
     fn forget(&mut self, id: &HalfId) -> usize {

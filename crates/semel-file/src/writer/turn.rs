@@ -158,8 +158,13 @@ impl Writer {
             let counts = entry.kept_at(now) != Kept::No;
             (counts.then(|| (entry.version, Told::Reply(stale(record)))), On::Run)
         } else {
-            let entry = self.counts_at(&id, now)?;
-            (entry.map(|entry| (entry.version, Told::Found(entry))), On::Disk)
+            let entry = match self.counts_at(&id, now) {
+                Ok(entry) => entry,
+                // Whether it is past its keep cannot be read, so neither can what there is to swap.
+                Err(why) => return Ok((Told::Reply(SwapReply::Damaged(why)), On::Disk)),
+            };
+            let key = || swap.next.key().clone();
+            (entry.map(|entry| (entry.version, Told::Found(entry, key()))), On::Disk)
         };
         let is_expected = found.as_ref().map(|(version, _)| Version::new(*version)) == swap.expected;
         match found {

@@ -8,7 +8,7 @@ use redis::Value;
 use super::Node;
 use super::map::Map;
 use crate::config::Address;
-use crate::error::{Told, Trouble};
+use crate::error::{Failure, ServerResult};
 use crate::names::Tag;
 use crate::reply;
 
@@ -21,9 +21,9 @@ struct Range {
 
 /// The map, by the first of these servers to answer: one that hangs must not keep the others waiting. `node` finds or makes
 /// the one with an address.
-pub(super) async fn map(known: &[Arc<Node>], node: impl Fn(&Address) -> Arc<Node>) -> Told<Map> {
+pub(super) async fn map(known: &[Arc<Node>], node: impl Fn(&Address) -> Arc<Node>) -> ServerResult<Map> {
     if known.is_empty() {
-        return Err(Trouble::nobody("there are no servers; name some in the URL"));
+        return Err(Failure::no_server("there are no servers; name some in the URL"));
     }
     let mut command = redis::cmd("CLUSTER");
     command.arg("SLOTS");
@@ -31,13 +31,13 @@ pub(super) async fn map(known: &[Arc<Node>], node: impl Fn(&Address) -> Arc<Node
         let (asked, command) = (Arc::clone(asked), &command);
         Box::pin(async move { ranges(asked.ask_one(command).await?, &asked.address) })
     };
-    let (ranges, _) = select_ok(known.iter().map(ask)).await.map_err(Trouble::harmless)?;
-    owners(&ranges, node).ok_or_else(|| Trouble::nobody("the cluster does not cover all slots; mend it"))
+    let (ranges, _) = select_ok(known.iter().map(ask)).await.map_err(Failure::harmless)?;
+    owners(&ranges, node).ok_or_else(|| Failure::no_server("the cluster does not cover all slots; mend it"))
 }
 
 /// The ranges in an answer to CLUSTER SLOTS.
-fn ranges(answer: Value, asked: &Address) -> Told<Vec<Range>> {
-    let nonsense = || Trouble::nonsense("CLUSTER SLOTS");
+fn ranges(answer: Value, asked: &Address) -> ServerResult<Vec<Range>> {
+    let nonsense = || Failure::unexpected_reply("CLUSTER SLOTS");
     let parts_of = |value: Option<Value>| reply::list(value.unwrap_or(Value::Nil), "CLUSTER SLOTS");
     let number = |value: Option<Value>| {
         value.and_then(reply::number).and_then(|number| u16::try_from(number).ok()).ok_or_else(nonsense)

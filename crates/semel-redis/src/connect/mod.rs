@@ -3,15 +3,15 @@
 //! No command is ever sent twice by the driver. Here, one is sent again only where the server's own words prove that
 //! nothing happened, or where it changes nothing.
 
+mod batch;
 mod client;
 mod cluster;
-mod lane;
 mod map;
 mod node;
-mod round;
+mod reconnecting;
 mod sentinel;
 mod servers;
 
+pub(crate) use batch::{Command, Purpose};
 pub(crate) use node::Node;
-pub(crate) use round::{Command, Purpose};
 pub(crate) use servers::Servers;

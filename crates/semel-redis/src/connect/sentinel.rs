@@ -5,27 +5,31 @@ use redis::aio::MultiplexedConnection;
 
 use super::client::Connector;
 use crate::config::Address;
-use crate::error::{Told, Trouble};
+use crate::error::{Failure, ServerResult};
 use crate::reply;
 
 /// The master's address, by the first sentinel that knows it.
-pub(super) async fn master(sentinels: &[Address], connector: &Connector, name: &str) -> Told<Address> {
-    let mut trouble = Trouble::nobody("there are no sentinels; name some in the URL");
+pub(super) async fn master(
+    sentinels: &[Address],
+    connector: &Connector,
+    name: &str,
+) -> ServerResult<Address> {
+    let mut failure = Failure::no_server("there are no sentinels; name some in the URL");
     for sentinel in sentinels {
         match connector.connect(sentinel).await {
             Ok(connection) => match ask(connection, name).await {
                 Ok(Some(address)) => return Ok(address),
                 Ok(None) => {
-                    trouble = Trouble::nobody(format!(
+                    failure = Failure::no_server(format!(
                         "the sentinel at {sentinel} knows no master `{name}`; see the URL's last part"
                     ));
                 }
-                Err(error) => trouble = Trouble::unreached(sentinel, &error),
+                Err(error) => failure = Failure::unreached(sentinel, &error),
             },
-            Err(error) => trouble = Trouble::unreached(sentinel, &error),
+            Err(error) => failure = Failure::unreached(sentinel, &error),
         }
     }
-    Err(trouble)
+    Err(failure)
 }
 
 async fn ask(mut connection: MultiplexedConnection, name: &str) -> redis::RedisResult<Option<Address>> {

@@ -9,16 +9,16 @@ use redis::Value;
 use semel::Result;
 use semel::clock::Timestamp;
 
+use super::batch::{Command, CommandBatch, Problem, Purpose};
 use super::client::Connector;
 use super::map::Map;
-use super::round::{Command, Problem, Purpose, Round};
 use super::{Node, cluster, sentinel};
 use crate::config::{Address, Config, Kind};
-use crate::error::{Happened, Remedy, Told, Trouble};
+use crate::error::{Failure, Happened, Remedy, ServerResult};
 use crate::script;
 
 /// How often what certainly did not happen is tried before somebody hears of it.
-const ROUNDS_MAX: usize = 5;
+const TRIES_MAX: usize = 5;
 /// How long to wait for keys that are on their way from one server to another.
 const MOMENT: Duration = Duration::from_millis(20);
 
@@ -50,7 +50,7 @@ impl Servers {
             })
             .collect();
         let first = config.addresses.first().and_then(|address| seeds.get(address)).map(Arc::clone);
-        let first = first.ok_or_else(|| Trouble::nobody("the URL names no server"))?;
+        let first = first.ok_or_else(|| Failure::no_server("the URL names no server"))?;
         let servers = Self {
             connector,
             sentinels,
@@ -75,48 +75,52 @@ impl Servers {
     }
 
     /// The answers to these commands, in their order, and the latest now of the servers that were asked to read.
-    pub(crate) async fn send(&self, commands: &[Command], purpose: Purpose) -> Told<(Vec<Value>, Timestamp)> {
+    pub(crate) async fn send(
+        &self,
+        commands: &[Command],
+        purpose: Purpose,
+    ) -> ServerResult<(Vec<Value>, Timestamp)> {
         let mut map = self.map();
         if self.in_doubt.load(Ordering::Acquire) {
             // If nobody can be asked where the masters are, the ones that are known may still answer.
             map = self.look_again().await.map_or(map, |(map, _)| map);
         }
-        let mut round = Round::new(commands);
-        for turn in 1..=ROUNDS_MAX {
-            let problems = round.go(&map, commands, purpose).await;
-            let Some(Problem { trouble, .. }) = problems.first() else {
-                return Ok(round.answered());
+        let mut batch = CommandBatch::new(commands);
+        for turn in 1..=TRIES_MAX {
+            let problems = batch.go(&map, commands, purpose).await;
+            let Some(Problem { failure, .. }) = problems.first() else {
+                return Ok(batch.answered());
             };
-            if problems.iter().any(|problem| problem.trouble.remedy == Remedy::Reconnect) {
+            if problems.iter().any(|problem| problem.failure.remedy == Remedy::Reconnect) {
                 self.in_doubt.store(true, Ordering::Release);
             }
-            let lost = problems.iter().find(|problem| problem.trouble.happened == Happened::Unknown);
+            let lost = problems.iter().find(|problem| problem.failure.happened == Happened::Unknown);
             if let Some(lost) = lost {
-                return Err(lost.trouble.clone());
+                return Err(lost.failure.clone());
             }
-            let trouble = round.judge(trouble.clone(), purpose);
-            if turn == ROUNDS_MAX {
-                return Err(trouble);
+            let failure = batch.judge(failure.clone(), purpose);
+            if turn == TRIES_MAX {
+                return Err(failure);
             }
-            map = match self.mend(&map, &mut round, &problems, turn).await {
+            map = match self.mend(&map, &mut batch, &problems, turn).await {
                 Ok(Some(map)) => map,
-                Ok(None) | Err(_) => return Err(trouble),
+                Ok(None) | Err(_) => return Err(failure),
             };
         }
-        Err(Trouble::nobody("nobody was asked"))
+        Err(Failure::no_server("nobody was asked"))
     }
 
     /// Does what may help, and says whom to ask then; `None` if there is no help.
     async fn mend(
         &self,
         map: &Arc<Map>,
-        round: &mut Round,
+        batch: &mut CommandBatch,
         problems: &[Problem],
         turn: usize,
-    ) -> Told<Option<Arc<Map>>> {
+    ) -> ServerResult<Option<Arc<Map>>> {
         let (mut looks, mut must_change) = (false, false);
-        for Problem { node, trouble, at } in problems {
-            match &trouble.remedy {
+        for Problem { node, failure, at } in problems {
+            match &failure.remedy {
                 Remedy::None => return Ok(None),
                 Remedy::LoadScripts => {
                     for load in script::load() {
@@ -124,7 +128,7 @@ impl Servers {
                     }
                 }
                 Remedy::Ask(address) => {
-                    round.ask_instead(at, &self.node(address));
+                    batch.ask_instead(at, &self.node(address));
                 }
                 Remedy::Wait => tokio::time::sleep(MOMENT).await,
                 Remedy::Moved => looks = true,
@@ -144,7 +148,7 @@ impl Servers {
     }
 
     /// Looks where the masters are, and says whether that has changed.
-    async fn look_again(&self) -> Told<(Arc<Map>, bool)> {
+    async fn look_again(&self) -> ServerResult<(Arc<Map>, bool)> {
         let before = self.map();
         let _looking = self.looking.lock().await;
         let known = self.map();
@@ -162,7 +166,7 @@ impl Servers {
         Ok((found, true))
     }
 
-    async fn look(&self) -> Told<Map> {
+    async fn look(&self) -> ServerResult<Map> {
         match (&self.config.servers, &self.sentinels) {
             (Kind::Cluster, _) => {
                 let known = self.known();
@@ -173,7 +177,7 @@ impl Servers {
                 Ok(Map::One(self.node(&address)))
             }
             (Kind::One | Kind::Sentinel { .. }, _) => Ok(Map::One(Arc::clone(
-                self.map().masters().first().ok_or_else(|| Trouble::nobody("the URL names no server"))?,
+                self.map().masters().first().ok_or_else(|| Failure::no_server("the URL names no server"))?,
             ))),
         }
     }

@@ -2,7 +2,7 @@
 
 use semel::ErrorKind;
 use semel::store::{Scan, Store, SwapReply};
-use semel_redis::{ACCESS, RedisStore, Verdict};
+use semel_redis::{ACL_RULES, RedisStore, Verdict};
 use test_services::{AppendFsync, Redis};
 
 use crate::tries::{LONG, again, first, load, put, swap};
@@ -20,7 +20,7 @@ fn url(server: &Redis, user: &str) -> String {
 #[tokio::test]
 async fn the_documented_rights_are_enough_for_everything() {
     let server = Redis::start(AppendFsync::Always).unwrap();
-    allow(&server, "semel", ACCESS);
+    allow(&server, "semel", ACL_RULES);
     let store = RedisStore::connect(&url(&server, "semel")).await.unwrap();
     let record = put(&store, LONG).await;
     assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&*record));
@@ -39,7 +39,7 @@ async fn the_documented_rights_are_enough_for_everything() {
 async fn a_right_that_is_missing_is_noticed_and_never_taken_for_nothing() {
     let server = Redis::start(AppendFsync::Always).unwrap();
     for missing in ["evalsha", "zadd", "set"] {
-        allow(&server, missing, &ACCESS.replace(&format!("+{missing} "), ""));
+        allow(&server, missing, &ACL_RULES.replace(&format!("+{missing} "), ""));
         let store = RedisStore::connect(&url(&server, missing)).await.unwrap();
         let key = semel_testkit::sample::key("few").unwrap();
         let error = swap(&store, first(&key, LONG)).await.unwrap_err();
@@ -52,7 +52,7 @@ async fn a_right_that_is_missing_is_noticed_and_never_taken_for_nothing() {
 #[tokio::test]
 async fn a_wrong_password_is_refused_and_never_shown() {
     let server = Redis::start(AppendFsync::Always).unwrap();
-    allow(&server, "semel", ACCESS);
+    allow(&server, "semel", ACL_RULES);
     let wrong = format!("redis://semel:gu3ss@127.0.0.1:{}", server.port());
     let error = RedisStore::connect(&wrong).await.unwrap_err();
     assert!(!format!("{error:?}").contains("gu3ss"), "{error:?}");

@@ -2,7 +2,7 @@
 
 use semel::ErrorKind;
 use semel::store::SwapReply;
-use semel_redis::{ACCESS, Durability, RedisStore, Verdict};
+use semel_redis::{ACL_RULES, Durability, RedisStore, Verdict};
 use semel_testkit::sample;
 use test_services::{AppendFsync, Redis};
 
@@ -24,7 +24,7 @@ async fn a_server_that_deletes_records_for_room_is_refused() {
 #[tokio::test]
 async fn a_server_that_hides_its_configuration_is_refused_by_what_it_does_show() {
     let server = Redis::start(AppendFsync::Always).unwrap();
-    let rights = ACCESS.replace("+config|get ", "");
+    let rights = ACL_RULES.replace("+config|get ", "");
     let mut words = vec!["ACL", "SETUSER", "shy", "on", ">s3cret"];
     words.extend(rights.split_ascii_whitespace());
     server.ask(&words).unwrap();

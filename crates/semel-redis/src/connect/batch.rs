@@ -9,7 +9,7 @@ use semel::clock::Timestamp;
 
 use super::Node;
 use super::map::Map;
-use crate::error::{Told, Trouble};
+use crate::error::{Failure, ServerResult};
 use crate::names::Tag;
 use crate::reply;
 
@@ -32,7 +32,7 @@ pub(crate) enum Purpose {
 }
 
 /// The answers so far.
-pub(super) struct Round {
+pub(super) struct CommandBatch {
     answers: Vec<Option<Value>>,
     now: Timestamp,
     /// Commands that are yet to be answered.
@@ -44,7 +44,7 @@ pub(super) struct Round {
 /// What went wrong with some commands at one server.
 pub(super) struct Problem {
     pub(super) node: Arc<Node>,
-    pub(super) trouble: Trouble,
+    pub(super) failure: Failure,
     pub(super) at: Vec<usize>,
 }
 
@@ -55,7 +55,7 @@ struct Group {
     asking: bool,
 }
 
-impl Round {
+impl CommandBatch {
     pub(super) fn new(commands: &[Command]) -> Self {
         Self {
             answers: commands.iter().map(|_| None).collect(),
@@ -80,14 +80,14 @@ impl Round {
         let groups = self.groups(map, commands, purpose);
         let sent = join_all(groups.iter().map(|group| group.ask(commands, purpose))).await;
         let mut problems: Vec<Problem> = Vec::new();
-        let mut add = |node: &Arc<Node>, at: Vec<usize>, trouble: Trouble| {
-            let trouble = if purpose == Purpose::Read { trouble.harmless() } else { trouble };
+        let mut add = |node: &Arc<Node>, at: Vec<usize>, failure: Failure| {
+            let failure = if purpose == Purpose::Read { failure.harmless() } else { failure };
             let same = |known: &&mut Problem| {
-                Arc::ptr_eq(&known.node, node) && known.trouble.remedy == trouble.remedy
+                Arc::ptr_eq(&known.node, node) && known.failure.remedy == failure.remedy
             };
             match problems.iter_mut().find(same) {
                 Some(known) => known.at.extend(at),
-                None => problems.push(Problem { node: Arc::clone(node), trouble, at }),
+                None => problems.push(Problem { node: Arc::clone(node), failure, at }),
             }
         };
         self.left.clear();
@@ -98,15 +98,15 @@ impl Round {
                     self.now = self.now.max(now);
                     answers
                 }
-                Err(trouble) => {
+                Err(failure) => {
                     self.left.extend(&group.at);
-                    add(&group.node, group.at, trouble);
+                    add(&group.node, group.at, failure);
                     continue;
                 }
             };
             for (at, answer) in group.at.into_iter().zip(answers) {
                 if let Value::ServerError(error) = &answer {
-                    add(&group.node, vec![at], Trouble::refused(&group.node.address, error));
+                    add(&group.node, vec![at], Failure::refused(&group.node.address, error));
                     self.left.push(at);
                 } else if let Some(place) = self.answers.get_mut(at) {
                     *place = Some(answer);
@@ -138,16 +138,16 @@ impl Round {
         groups
     }
 
-    /// What the trouble means for the whole: if other parts have happened, nobody can say that nothing did.
-    pub(super) fn judge(&self, trouble: Trouble, purpose: Purpose) -> Trouble {
+    /// What the failure means for the whole: if other parts have happened, nobody can say that nothing did.
+    pub(super) fn judge(&self, failure: Failure, purpose: Purpose) -> Failure {
         let in_part = purpose == Purpose::Write && self.answers.iter().any(Option::is_some);
-        if in_part { trouble.in_part() } else { trouble }
+        if in_part { failure.in_part() } else { failure }
     }
 }
 
 impl Group {
     /// The answers, and the server's now if it is wanted: read behind all else, so it is not before what they speak of.
-    async fn ask(&self, commands: &[Command], purpose: Purpose) -> Told<(Vec<Value>, Timestamp)> {
+    async fn ask(&self, commands: &[Command], purpose: Purpose) -> ServerResult<(Vec<Value>, Timestamp)> {
         let ours = self.at.iter().filter_map(|at| commands.get(*at));
         let mut sent: Vec<&Cmd> = Vec::with_capacity(self.at.len().saturating_add(2));
         sent.extend(self.asking.then(|| &*ASKING));

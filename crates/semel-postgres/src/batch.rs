@@ -1,25 +1,28 @@
-//! A batch of swaps on its way: which are still to be asked, and what the others were told.
+//! A batch of swaps on its way: which are still to be sent, and how the others were answered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use semel::clock::Timestamp;
-use semel::record::Record;
-use semel::store::{Answer, Swap, SwapReply};
+use semel::store::{Answer, Caching, Loaded, Swap, SwapReplies, SwapReply, Swaps};
 use semel::{Error, ErrorKind, RecordId, Result};
+use smallvec::SmallVec;
 use tokio_postgres::Row;
 
-use crate::told::Told;
+use crate::swap_answer::SwapAnswer;
 
-/// How often a swap that lost a race is asked again. Each time somebody else wrote the same record within
-/// milliseconds.
+/// How many rounds of a batch may lose a race, which is a swap without an answer: another caller wrote the record after
+/// the statement's snapshot and before its write, so there is no record to hand back as stale. Only the store can send
+/// such a swap again. Fewer than the 1,000 times that one ask starts over in `SwapLoop`, because every other swap of
+/// the batch waits meanwhile; the ask whose batch fails here is refused as `Unavailable`, or asked again if some of the
+/// batch was written.
 const RACES_MAX: usize = 64;
 
 /// Swaps in the order of their ids, so that batches of several processes wait for one another in one order. A
-/// statement may hold an id once; what a batch holds twice is answered by what the first was told, or goes with a later
+/// statement may hold an id once; what a batch holds twice is answered by what the first one found, or goes with a later
 /// round.
 pub(crate) struct Batch {
-    replies: Vec<Option<SwapReply>>,
+    replies: SmallVec<[Option<SwapReply>; 1]>,
     /// What this round asks: its swaps, and where each has its place among the replies.
     round: Vec<Swap>,
     places: Vec<usize>,
@@ -31,7 +34,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new(swaps: Vec<Swap>) -> Self {
+    pub(crate) fn new(swaps: Swaps) -> Self {
         let replies = swaps.iter().map(|_| None).collect();
         Self {
             replies,
@@ -78,27 +81,27 @@ impl Batch {
         Ok(true)
     }
 
-    /// Takes in what the server said to this round. What it said nothing to is asked again.
+    /// Takes in what the server answered to this round. What it did not answer is asked again.
     pub(crate) fn hear(&mut self, rows: &[Row]) -> Result<()> {
         self.is_first = false;
-        let mut told: Vec<Option<Told>> = self.round.iter().map(|_| None).collect();
+        let mut answers: Vec<Option<SwapAnswer>> = self.round.iter().map(|_| None).collect();
         for row in rows {
-            let answered = Told::read(row).map_err(|error| self.unread(error))?;
-            self.now = self.now.max(answered.now);
-            let at = self.round.binary_search_by_key(&answered.id, Swap::id);
-            if let Some(slot) = at.ok().and_then(|at| told.get_mut(at)) {
-                *slot = Some(answered);
+            let answer = SwapAnswer::read(row).map_err(|error| self.after_others(error))?;
+            self.now = self.now.max(answer.now);
+            let at = self.round.binary_search_by_key(&answer.id, Swap::id);
+            if let Some(slot) = at.ok().and_then(|at| answers.get_mut(at)) {
+                *slot = Some(answer);
             }
         }
         let mut known = BTreeMap::new();
         let mut lost_race = Vec::new();
         let asked = self.places.drain(..).zip(self.round.drain(..));
-        for ((place, swap), told) in asked.zip(told) {
-            let Some(told) = told else {
+        for ((place, swap), answer) in asked.zip(answers) {
+            let Some(answer) = answer else {
                 lost_race.push((place, swap));
                 continue;
             };
-            let (id, reply) = (told.id, told.reply(swap));
+            let (id, reply) = (answer.id, answer.reply(swap));
             if !self.later.is_empty() {
                 known.insert(id, current(&reply));
             }
@@ -114,25 +117,14 @@ impl Batch {
 
     /// Answers swaps of records that this round has shown: many callers of one key often ride together, and all but one
     /// of them are stale by then. Only what could still win is asked in a later round.
-    fn answer_alike(&mut self, known: &BTreeMap<RecordId, Option<Arc<Record>>>) {
+    fn answer_alike(&mut self, known: &BTreeMap<RecordId, Loaded>) {
         for (place, swap) in std::mem::take(&mut self.later) {
-            let stale = known
-                .get(&swap.id())
-                .filter(|found| found.as_ref().map(|record| record.version) != swap.expected);
-            match (stale, self.replies.get_mut(place)) {
-                (Some(found), Some(slot)) => *slot = Some(SwapReply::Stale(found.clone())),
+            let reply = known.get(&swap.id()).and_then(|found| alike(found, &swap));
+            match (reply, self.replies.get_mut(place)) {
+                (Some(reply), Some(slot)) => *slot = Some(reply),
                 _ => self.later.push((place, swap)),
             }
         }
-    }
-
-    /// An answer that cannot be read. It says nothing of the others, which may well have been swapped.
-    fn unread(&self, error: Error) -> Error {
-        if self.replies.len() == 1 {
-            return error;
-        }
-        let message = "one of these swaps was answered with what cannot be read; ask again, one by one";
-        Error::new(ErrorKind::Unknown, message).caused_by(error)
     }
 
     /// An error of a later round: what the rounds before it wrote stays written.
@@ -147,19 +139,32 @@ impl Batch {
         .caused_by(error)
     }
 
-    pub(crate) fn answer(self) -> Result<Answer<Vec<SwapReply>>> {
-        let value: Option<Vec<_>> = self.replies.into_iter().collect();
+    pub(crate) fn answer(self) -> Result<Answer<SwapReplies>> {
+        let value: Option<SwapReplies> = self.replies.into_iter().collect();
         let value =
             value.ok_or_else(|| Error::new(ErrorKind::Unknown, "a swap was not answered; ask again"))?;
-        Ok(Answer { now: self.now, value })
+        Ok(Answer::new(self.now, value).caching(Caching::Allowed))
     }
 }
 
-/// The record as an answer shows it.
-fn current(reply: &SwapReply) -> Option<Arc<Record>> {
+/// The record as a reply shows it.
+fn current(reply: &SwapReply) -> Loaded {
     match reply {
-        SwapReply::Swapped(record) => Some(Arc::clone(record)),
-        SwapReply::Stale(found) => found.clone(),
-        SwapReply::Full => None,
+        SwapReply::Swapped(record) => Ok(Some(Arc::clone(record))),
+        SwapReply::Stale(found) => Ok(found.clone()),
+        SwapReply::Full => Ok(None),
+        SwapReply::Damaged(why) => Err(why.clone()),
+    }
+}
+
+/// The reply to a swap of a record that was just found like this; `None` if the swap could still win.
+fn alike(found: &Loaded, swap: &Swap) -> Option<SwapReply> {
+    match found {
+        Ok(found) if found.as_ref().map(|record| record.version) != swap.expected => {
+            Some(SwapReply::Stale(found.clone()))
+        }
+        // A row is there, so a swap that expects none cannot win.
+        Err(why) if swap.expected.is_none() => Some(SwapReply::Damaged(why.clone())),
+        Ok(_) | Err(_) => None,
     }
 }

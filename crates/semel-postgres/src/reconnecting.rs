@@ -29,7 +29,7 @@ pub(crate) enum Question<'a> {
 }
 
 /// One connection at a time, made when it is needed.
-pub(crate) struct Lane {
+pub(crate) struct Reconnecting {
     config: Arc<Config>,
     state: Mutex<State>,
 }
@@ -40,7 +40,7 @@ struct State {
     failure: Option<(Instant, ErrorKind, String)>,
 }
 
-impl Lane {
+impl Reconnecting {
     pub(crate) fn new(config: Arc<Config>) -> Self {
         Self { config, state: Mutex::default() }
     }

@@ -12,7 +12,7 @@ use crate::config::Address;
 
 /// A place for one connection.
 #[derive(Default)]
-pub(super) struct Lane {
+pub(super) struct ReconnectingConnection {
     open: Mutex<Option<Opened>>,
     /// Held while somebody connects, so that the others wait for that one connection.
     opening: tokio::sync::Mutex<Option<RedisError>>,
@@ -27,7 +27,7 @@ pub(super) struct Opened {
     pub(super) connection: MultiplexedConnection,
 }
 
-impl Lane {
+impl ReconnectingConnection {
     /// The connection of this generation; opened now if there is none.
     pub(super) async fn connection(
         &self,

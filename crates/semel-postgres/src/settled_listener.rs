@@ -1,4 +1,4 @@
-//! Waking across processes: whoever waits here hears of records that settle elsewhere.
+//! Waking across processes: callers that wait here are woken when their record settles elsewhere.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -23,29 +23,29 @@ const SAID_EVERY: Duration = Duration::from_secs(10);
 const CONNECT_AGAIN: Duration = Duration::from_secs(1);
 
 /// Listens for as long as it is held.
-#[must_use = "nobody listens once it is dropped"]
-pub struct WakeUps {
+#[must_use = "it stops listening once it is dropped"]
+pub struct SettledListener {
     task: JoinHandle<()>,
 }
 
-impl Drop for WakeUps {
+impl Drop for SettledListener {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 impl PostgresStore {
-    /// Wakes those who wait in this engine as soon as another process settles their record (`LISTEN`/`NOTIFY`), for
+    /// Wakes the callers that wait in this engine as soon as another process settles their record (`LISTEN`/`NOTIFY`), for
     /// as long as the answer is held. Without it they look by themselves, up to a second late. Takes a connection
-    /// while somebody waits.
-    pub fn wake_ups(&self, semel: &Semel) -> WakeUps {
+    /// while a caller waits.
+    pub fn wake_ups(&self, semel: &Semel) -> SettledListener {
         let listener = Listener {
-            config: Config::clone(&self.lanes.config),
+            config: Config::clone(&self.connections.config),
             semel: semel.clone(),
             waiting: semel.waiting(),
             process: uuid(),
         };
-        WakeUps { task: tokio::spawn(listener.run()) }
+        SettledListener { task: tokio::spawn(listener.run()) }
     }
 }
 
@@ -58,16 +58,16 @@ struct Listener {
 
 impl Listener {
     async fn run(mut self) {
-        // An error means that the engine is gone, and nobody waits any more.
+        // An error means that the engine is gone, and no caller waits any more.
         while self.waiting.wait_for(|count| *count > 0).await.is_ok() {
             if let Err(error) = self.listen().await {
-                tracing::debug!(%error, "semel: not listening; whoever waits looks by itself");
+                tracing::debug!(%error, "semel: not listening; callers that wait look by themselves");
                 tokio::time::sleep(CONNECT_AGAIN).await;
             }
         }
     }
 
-    /// Listens until nobody has waited for a while, or the connection is lost.
+    /// Listens until no caller has waited for a while, or the connection is lost.
     async fn listen(&mut self) -> Result<()> {
         let (client, mut heard) = connect(&self.config).await?;
         let failed = |failed| error(failed, Sent::No);
