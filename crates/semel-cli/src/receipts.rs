@@ -1,6 +1,7 @@
 //! `semel receipts`: which events a pipeline has processed, put aside, or waits with; and what may be done about one of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use semel::{Reference, Result};
 use semel::clock::Timestamp;
+use semel::{Reference, Result};
 
 use semel::record::{AttemptEnd, EndedAttempt, HISTORY_MAX};
 use serde_json::{Value, json};
@@ -112,7 +112,8 @@ mod tests {
         for text in ["{}", "[1]", "[{}]", "[{\"number\": -1}]", &past_attempts_json(&eight).unwrap()] {
             assert!(past_attempts(text).is_err(), "{text}");
         }
-        for text in ["{}", "[\"charge\"]", "[{\"kind\": \"charge\"}]", "[{\"kind\": \"charge\", \"id\": 1}]"] {
+        for text in ["{}", "[\"charge\"]", "[{\"kind\": \"charge\"}]", "[{\"kind\": \"charge\", \"id\": 1}]"]
+        {
             assert!(references(text).is_err(), "{text}");
         }
     }

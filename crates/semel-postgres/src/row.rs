@@ -389,9 +389,11 @@ impl<'a> StateColumns<'a> {
                 lease: self.lease.ok_or_else(lacking)?,
                 steps: self.steps,
             }),
-            StateKind::Done => {
-                State::Done(Done { grant, settled_at: since, outcome: self.outcome(added)?.ok_or_else(lacking)? })
-            }
+            StateKind::Done => State::Done(Done {
+                grant,
+                settled_at: since,
+                outcome: self.outcome(added)?.ok_or_else(lacking)?,
+            }),
             StateKind::Released => State::Released(Released {
                 grant,
                 settled_at: since,

@@ -102,7 +102,8 @@ impl Connections {
         }
         let (_turn, connection) = self.least_busy();
         while batch.go_on()? {
-            let rows = self.swap_round(connection, &batch).await.map_err(|error| batch.after_others(error))?;
+            let rows =
+                self.swap_round(connection, &batch).await.map_err(|error| batch.after_others(error))?;
             batch.hear(&rows)?;
         }
         batch.answer()

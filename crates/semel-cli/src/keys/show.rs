@@ -168,7 +168,11 @@ fn history(record: &Record) -> Vec<String> {
         ]);
         rows = rows.saturating_add(1);
     }
-    if rows == 0 { Vec::new() } else { [String::new()].into_iter().chain(table.lines(out::width())).collect() }
+    if rows == 0 {
+        Vec::new()
+    } else {
+        [String::new()].into_iter().chain(table.lines(out::width())).collect()
+    }
 }
 
 fn outcome(outcome: &Outcome) -> Vec<(&'static str, String)> {

@@ -154,7 +154,9 @@ fn resume(path: &Path) -> Result<Option<Sink>> {
         if is_first {
             let header = Header::parse(&line).with_context(|| format!("cannot go on with {shown}"))?;
             if !header.is_current() {
-                bail!("{shown} was begun by an older release of semel; remove it, and export without --resume");
+                bail!(
+                    "{shown} was begun by an older release of semel; remove it, and export without --resume"
+                );
             }
             is_first = false;
         } else if End::parse(&line).is_some() {

@@ -60,10 +60,18 @@ fn json_lines_hold_what_a_script_wants_and_never_a_permit_id(place: &Place) {
     assert_eq!((&running["state"], &running["owner"]), (&"running".into(), &"worker-7".into()));
     assert_eq!((&running["lapsed"], &running["first_event"]), (&false.into(), &"evt-88".into()));
     assert_eq!(running["steps"][0]["name"], "reserve");
-    assert_eq!((&line("p-1")["lapsed"], &line("p-2")["reason"]), (&true.into(), &"lapsed".into()));
+    for (name, owner) in [("p-1", "worker-7"), ("p-2", "worker-7")] {
+        let held = line(name);
+        assert_eq!((&held["state"], &held["reason"]), (&"held".into(), &"lapsed".into()), "{name}");
+        assert_eq!(
+            (&held["owner"], &held["history"][0]["ended"]),
+            (&owner.into(), &"lapsed".into()),
+            "{name}"
+        );
+    }
     let done = line("order-1");
     assert_eq!(
-        (&done["outcome"]["primary"], &done["outcome"]["details"]["fee"]),
+        (&done["outcome"]["references"][0]["id"], &done["outcome"]["details"]["fee"]),
         (&"ch_1".into(), &12.into())
     );
     assert_eq!((&done["mismatches"], &done["outcome"]["base64"]), (&1.into(), &serde_json::Value::Null));

@@ -12,6 +12,8 @@ use semel::{Error, RecordId, Result};
 pub const PAGE_RECORDS_MAX: usize = 1_024;
 /// About how many bytes a page may have: what bounds the memory of a walk, however large records are.
 const PAGE_BYTES: usize = 8 << 20;
+/// How many records the first page of a walk has at most.
+const FIRST_PAGE_RECORDS: usize = 16;
 
 /// A walk through a store.
 pub struct Walk<'a> {
@@ -37,8 +39,8 @@ pub struct Page {
 impl<'a> Walk<'a> {
     /// Through all records that match, from behind `after` on.
     pub fn new(store: &'a dyn Store, filter: Filter, after: Option<RecordId>) -> Self {
-        // The first page is small: nobody knows yet how large records are.
-        Self { store, filter, after, page_records: 64, at_end: false }
+        // The first page is small: it is not known yet how large records are.
+        Self { store, filter, after, page_records: FIRST_PAGE_RECORDS, at_end: false }
     }
 
     /// Where the walk is; `None` at its end.
@@ -53,15 +55,16 @@ impl<'a> Walk<'a> {
 
     /// The next page, which may be empty; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Page>> {
-        self.next_of(self.page_records).await
+        self.next_of(PAGE_RECORDS_MAX).await
     }
 
-    /// The next page with at most so many records.
+    /// The next page with at most so many records; with fewer, if records are large.
     pub async fn next_of(&mut self, limit: usize) -> Result<Option<Page>> {
         if self.at_end {
             return Ok(None);
         }
-        let scan = Scan { filter: self.filter.clone(), after: self.after, limit };
+        let scan =
+            Scan { filter: self.filter.clone(), after: self.after, limit: limit.min(self.page_records) };
         let Answer { now, value: mut page, .. } = self.store.scan(scan).await?;
         self.page_records = next_size(&page.records);
         match page.next {

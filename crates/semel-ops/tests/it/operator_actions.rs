@@ -76,7 +76,11 @@ async fn an_action_that_never_reached_the_store_is_made_again() {
     assert_eq!((answer, state(&semel, &record).await), (OperatorAnswer::Released, StateKind::Released));
     let (_, record) = running(&semel, "b").await;
     let error = lossy(&store, LOST_ASK, usize::MAX).release_shown(&record, "why", None).await;
-    assert_eq!(error.unwrap_err().kind(), ErrorKind::Unknown, "it is unknown, and is not said to have failed");
+    assert_eq!(
+        error.unwrap_err().kind(),
+        ErrorKind::Unknown,
+        "it is unknown, and is not said to have failed"
+    );
     assert_eq!(state(&semel, &record).await, StateKind::Running);
 }
 

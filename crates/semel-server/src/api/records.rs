@@ -106,6 +106,7 @@ async fn shown(
         record = settled(served, id, wait)
             .await?
             .filter(|record| caller.reaches(&record.key))
+            .map(Arc::new)
             .ok_or_else(nothing)?;
         now = now.plus(started_at.elapsed()).max(record.changed_at);
     }

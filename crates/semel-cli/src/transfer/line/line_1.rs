@@ -128,7 +128,13 @@ impl State1 {
             }
             Self::Held { held_at_us, reason, steps } => {
                 let reason = HoldLine::of(&HoldReason::from_text(&reason));
-                StateLine::Held { grant: forgotten(held_at_us), held_at_us, reason, probed_at_us: None, steps }
+                StateLine::Held {
+                    grant: forgotten(held_at_us),
+                    held_at_us,
+                    reason,
+                    probed_at_us: None,
+                    steps,
+                }
             }
         }
     }
@@ -140,9 +146,11 @@ fn forgotten(settled_at_us: u64) -> GrantLine {
 
 impl Outcome1 {
     fn now(self) -> OutcomeLine {
-        let reference = |kind: &str, id: Option<String>| id.map(|id| ReferenceLine { kind: kind.to_owned(), id });
-        let references =
-            [reference("primary", self.primary), reference("secondary", self.secondary)].into_iter().flatten();
+        let reference =
+            |kind: &str, id: Option<String>| id.map(|id| ReferenceLine { kind: kind.to_owned(), id });
+        let references = [reference("primary", self.primary), reference("secondary", self.secondary)]
+            .into_iter()
+            .flatten();
         OutcomeLine {
             kind: self.kind,
             base64: self.base64,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use semel::record::PermitId;
+use semel::record::{LABEL_BYTES_MAX, PermitId};
 use semel::{Decision, Fingerprint, Key, Lapse, OnOutage, Permit, RecordedOnce as Once};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

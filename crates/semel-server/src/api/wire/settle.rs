@@ -149,6 +149,7 @@ pub(crate) enum Held {
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RenewAnswer))]
 #[serde(tag = "decision", rename_all = "snake_case")]
+#[expect(clippy::enum_variant_names, reason = "the words of the JSON")]
 pub(crate) enum Renewed {
     /// The lease has started anew.
     Renewed {

@@ -117,7 +117,11 @@ fn reason<'a>(visitor: &Visitor, reason: &'a str) -> Result<&'a str, Refused> {
 }
 
 /// Back to the key, with what became of it.
-fn told(visitor: &Visitor, record: &Record, answer: SemelResult<OperatorAnswer>) -> Result<Response, Refused> {
+fn told(
+    visitor: &Visitor,
+    record: &Record,
+    answer: SemelResult<OperatorAnswer>,
+) -> Result<Response, Refused> {
     let answer = OperatorAnswerView::from(answer.map_err(|error| Refused::store(visitor, &error))?);
     Ok(see_other(&format!("/keys/{}?said={}", record.key.id(), answer.as_str())))
 }
@@ -127,7 +131,9 @@ fn told(visitor: &Visitor, record: &Record, answer: SemelResult<OperatorAnswer>)
 pub(super) fn flash(word: &str) -> Option<Markup> {
     let (class, said) = match OperatorAnswerView::ALL.into_iter().find(|answer| answer.as_str() == word)? {
         OperatorAnswerView::Released => ("flash fine", "Released. The next claim runs it as a new attempt."),
-        OperatorAnswerView::Resolved => ("flash fine", "Resolved. Every retry gets this outcome from now on."),
+        OperatorAnswerView::Resolved => {
+            ("flash fine", "Resolved. Every retry gets this outcome from now on.")
+        }
         OperatorAnswerView::NotHeld => {
             ("flash warning", "Nothing was changed: it is not held any more. Here is how it is now.")
         }
@@ -234,12 +240,14 @@ fn instead(record: &Record) -> &'static str {
     }
 }
 
-/// What was looked at: a run by its fence, which stays the same while it renews its lease; anything else by its version.
+/// What was looked at: a run by its fence, which stays the same while it renews its lease, lapses and is held; anything
+/// else, and a held record whose fence is not known, by its version.
 fn shown_version(record: &Record) -> u64 {
-    match &record.state {
-        RecordState::Running(running) => running.grant.fence.get(),
-        RecordState::Held(_) | RecordState::Done(_) | RecordState::Released(_) => record.version.get(),
-    }
+    let fence = match &record.state {
+        RecordState::Running(_) | RecordState::Held(_) => record.state.grant().fence.get(),
+        RecordState::Done(_) | RecordState::Released(_) => 0,
+    };
+    if fence > 0 { fence } else { record.version.get() }
 }
 
 /// What every form of an action holds: whose it is, and which version of the record was looked at.

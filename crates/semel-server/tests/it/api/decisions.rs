@@ -30,7 +30,7 @@ async fn a_claim_runs_once_and_its_outcome_is_replayed() {
     assert_eq!(replay["remembered_until"], done["remembered_until"]);
     assert_eq!(
         replay["outcome"],
-        json!({"kind": "success", "bytes": 17, "json": {"charge": "ch_1"}, "primary": null, "secondary": null, "details": null})
+        json!({"kind": "success", "bytes": 17, "json": {"charge": "ch_1"}, "references": [], "details": null})
     );
 }
 

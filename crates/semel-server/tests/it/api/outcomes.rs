@@ -58,13 +58,19 @@ async fn references_and_details_come_back_with_the_outcome() {
     completed(
         &server,
         "a",
-        r#"{"json": 1, "primary": "ch_1", "secondary": "in_1", "details": {"took_ms": 5}}"#,
+        r#"{"json": 1, "references": [{"kind": "charge", "id": "ch_1"}, {"kind": "invoice", "id": "in_1"}], "details": {"took_ms": 5}}"#,
     )
     .await;
     let outcome = &server.decide("/v1/claim", &claim("a")).await["outcome"];
     assert_eq!(
         *outcome,
-        json!({"kind": "success", "bytes": 1, "json": 1, "primary": "ch_1", "secondary": "in_1", "details": {"took_ms": 5}})
+        json!({
+            "kind": "success",
+            "bytes": 1,
+            "json": 1,
+            "references": [{"kind": "charge", "id": "ch_1"}, {"kind": "invoice", "id": "in_1"}],
+            "details": {"took_ms": 5},
+        })
     );
 }
 

@@ -61,7 +61,7 @@ async fn nothing_else_is_settled_than_what_was_shown() {
     let answer = browser.post(&page, &form).await;
     assert_eq!(answer.header("location"), Some(format!("{}?said=changed", path(&key)).as_str()));
     let found = semel.get(&key).await.expect("answers").expect("is there");
-    assert!(matches!(&found.state, State::Held(held) if &*held.reason == "the second time"));
+    assert!(matches!(&found.state, State::Held(held) if held.reason.as_str() == "the second time"));
     assert!(
         browser.get(&format!("{}?said=changed", path(&key))).await.text().contains("Nothing was changed")
     );

@@ -24,7 +24,7 @@ impl Store for Silent {
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
         if self.is_silent.load(std::sync::atomic::Ordering::SeqCst) {
-            return Box::pin(std::future::ready(Err(Error::new(ErrorKind::Unavailable, "nobody is there"))));
+            return Reply::ready(Err(Error::new(ErrorKind::Unavailable, "nobody is there")));
         }
         self.inner.scan(scan)
     }

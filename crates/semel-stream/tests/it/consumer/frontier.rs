@@ -32,7 +32,7 @@ async fn offsets_are_honest(pipeline: &Pipeline, streams: &[&str]) {
         let Some(offset) = pipeline.offset(stream).await.unwrap() else { continue };
         let Some(position) = offset.position else { continue };
         let ids: Vec<_> = (1..=position.get()).map(|at| event(stream, at).id.unwrap()).collect();
-        let unseen = unseen(&pipeline, &ids).await;
+        let unseen = unseen(pipeline, &ids).await;
         assert!(!unseen.contains(&true), "{stream} at {position}: {unseen:?}");
     }
 }
