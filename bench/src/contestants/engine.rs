@@ -54,7 +54,7 @@ impl Contestant for Engine {
         Ok(())
     }
 
-    /// Writes the counts of duplicates, as the engine would do by itself two seconds later.
+    /// Writes the counts of duplicates, as the engine would do by itself later.
     async fn catch_up(&self) -> Result<()> {
         Ok(self.semel.flush().await?)
     }
@@ -105,7 +105,7 @@ impl<S: Store> StoreAlone<S> {
     pub(crate) async fn fill(&self, numbers: std::ops::Range<u64>) -> Result<()> {
         let asks = numbers.map(|number| self.ask(number)).collect::<Result<Vec<_>>>()?;
         let claims = asks.iter().map(|ask| Ok(swap(None, first_write(ask)?))).collect::<Result<Vec<_>>>()?;
-        let granted = self.store.swap(claims).await?;
+        let granted = self.store.swap(claims.into()).await?;
         let completes = asks.iter().zip(granted.value).map(|(ask, reply)| {
             let SwapReply::Swapped(record) = reply else { bail!("a key that is loaded was there before") };
             let write = self.last_write(&Run {
@@ -115,7 +115,7 @@ impl<S: Store> StoreAlone<S> {
             })?;
             Ok(swap(Some(record.version), write))
         });
-        let settled = self.store.swap(completes.collect::<Result<Vec<_>>>()?).await?;
+        let settled = self.store.swap(completes.collect::<Result<Vec<_>>>()?.into()).await?;
         if settled.value.iter().any(|reply| !matches!(reply, SwapReply::Swapped(_))) {
             bail!("a key that is loaded was written by another caller");
         }
@@ -126,6 +126,7 @@ impl<S: Store> StoreAlone<S> {
         Ok(Ask {
             key: Key::scoped([SCOPE], OPERATION, Name::of(number).as_str())?,
             fingerprint: Some(Fingerprint::from_bytes(inputs::digest(number))),
+            label: None,
             permit_id: PermitId::new(number.into()),
             owner: OWNER.with(Arc::clone),
             reentry: Reentry::Refused,
@@ -162,7 +163,9 @@ impl<S: Store> Contestant for StoreAlone<S> {
                 return Ok(Claimed::Run(Run { permit_id: ask.permit_id, record, now }));
             }
             (SwapReply::Stale(Some(record)), now) => (record, now),
-            (SwapReply::Stale(None) | SwapReply::Full, _) => bail!("nothing has to be full or swept here"),
+            (SwapReply::Stale(None) | SwapReply::Full | SwapReply::Damaged(_), _) => {
+                bail!("nothing has to be full, swept or damaged here")
+            }
         };
         let Ruling { answer: ClaimAnswer::Replay, .. } = claim(Some(&record), &ask, now) else {
             bail!("key {number} was not replayed");
