@@ -137,6 +137,9 @@ impl ReceiptsArgs {
         loop {
             let page = ReceiptsAfter { after, limit: walk::PAGE_RECORDS_MAX };
             let page = pipeline.receipts(&filter, page).await?;
+            for (id, error) in &page.damaged {
+                eprintln!("warning: the record {id} cannot be read: {error}");
+            }
             for event in page.events {
                 seen = seen.saturating_add(1);
                 counts.count(&event);

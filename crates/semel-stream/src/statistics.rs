@@ -3,7 +3,7 @@
 use semel::clock::Timestamp;
 use semel::record::{Record, State, StateKind};
 use semel::store::{Filter, Scan};
-use semel::{Outcome, RecordId, Result};
+use semel::{Error, Outcome, RecordId, Result};
 
 use crate::offset::StreamOffset;
 use crate::pipeline::{Pipeline, RECEIPT};
@@ -69,6 +69,8 @@ pub struct ReceiptsAfter {
 pub struct ReceiptPage {
     /// In the order of their records' ids, which means nothing.
     pub events: Vec<EventRecord>,
+    /// Records that cannot be read, and why. Whether they are this pipeline's is not known.
+    pub damaged: Vec<(RecordId, Error)>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<RecordId>,
 }
@@ -166,7 +168,7 @@ impl Pipeline {
             .map(|record| EventRecord::read(record))
             .filter(|event| filter.wants(event))
             .collect();
-        Ok(ReceiptPage { events, next: found.next })
+        Ok(ReceiptPage { events, damaged: found.damaged, next: found.next })
     }
 
     /// Counts everything that this pipeline keeps, page by page: on a large store that is work for its server.
