@@ -15,6 +15,7 @@
 //! - [`saboteur`]: stores that break a promise each, to prove that the suite would notice.
 //! - [`simulator`]: whole worlds of processes, crashes and bad networks, each from one seed.
 //! - [`faulty`](FaultyStore): a store behind a bad network.
+//! - [`pausing`](PausingStore): a store whose calls stop where a test says, to force an interleaving of two actors.
 //! - [`history`]: whether what callers saw of one key could have happened one after the other, also for many clients of a
 //!   store that is far away.
 //! - [`lossy`]: a way to a server on which answers are lost, and what must hold when they are.
@@ -38,6 +39,7 @@ pub mod endurance;
 mod faulty;
 pub mod history;
 pub mod lossy;
+mod pausing;
 mod run;
 pub mod saboteur;
 pub mod sample;
@@ -47,6 +49,7 @@ pub mod sweeping;
 pub use clock::ManualClock;
 pub use drive::drive;
 pub use faulty::{Call, Fault, FaultyStore};
+pub use pausing::{MadeCall, PausingStore, Point, Stop, StopAt};
 
 #[doc(hidden)]
 pub mod __private {

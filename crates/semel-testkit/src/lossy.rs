@@ -345,10 +345,11 @@ struct Trial<'a> {
     after: u64,
 }
 
-/// An engine that remembers nothing by itself: every replay asks the store.
+/// An engine that remembers nothing by itself, so that every replay asks the store, and sends nothing unasked, so that the
+/// request that is lost is the command's.
 fn engine(store: &Arc<dyn Store>) -> Result<Semel> {
     let builder = Semel::builder_shared(Arc::clone(store)).lease(sample::LONG).retention(sample::LONG);
-    builder.replays_kept(0, 0).build()
+    builder.replays_kept(0, 0).no_sweep().build()
 }
 
 impl Trial<'_> {
@@ -483,13 +484,16 @@ enum Command {
     ResolveDone,
     ResolveRelease,
     ClaimAll,
+    CompleteAll,
+    ReleaseAll,
+    RenewAll,
     Get,
     Scan,
     Sweep,
 }
 
 impl Command {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 16] = [
         Self::Swap,
         Self::Claim,
         Self::Complete,
@@ -500,6 +504,9 @@ impl Command {
         Self::ResolveDone,
         Self::ResolveRelease,
         Self::ClaimAll,
+        Self::CompleteAll,
+        Self::ReleaseAll,
+        Self::RenewAll,
         Self::Get,
         Self::Scan,
         Self::Sweep,
@@ -517,6 +524,9 @@ impl Command {
             Self::ResolveDone => "resolve as done",
             Self::ResolveRelease => "resolve as released",
             Self::ClaimAll => "claim_all",
+            Self::CompleteAll => "complete_all",
+            Self::ReleaseAll => "release_all",
+            Self::RenewAll => "renew_all",
             Self::Get => "get",
             Self::Scan => "scan",
             Self::Sweep => "sweep",
@@ -527,7 +537,8 @@ impl Command {
     fn requests(self) -> u64 {
         match self {
             Self::ResolveDone | Self::ResolveRelease => 2,
-            Self::ClaimAll => 3,
+            // What another call left half done is looked for first.
+            Self::ClaimAll => 4,
             Self::Swap
             | Self::Claim
             | Self::Complete
@@ -535,6 +546,9 @@ impl Command {
             | Self::Renew
             | Self::Step
             | Self::RecordOnce
+            | Self::CompleteAll
+            | Self::ReleaseAll
+            | Self::RenewAll
             | Self::Get
             | Self::Scan
             | Self::Sweep => 1,
@@ -559,6 +573,9 @@ impl Command {
             Self::ResolveDone => resolve_done(trial).await,
             Self::ResolveRelease => resolve_release(trial).await,
             Self::ClaimAll => claim_all(trial).await,
+            Self::CompleteAll => complete_all(trial).await,
+            Self::ReleaseAll => release_all(trial).await,
+            Self::RenewAll => renew_all(trial).await,
             Self::Get => get(trial).await,
             Self::Scan => scan(trial).await,
             Self::Sweep => sweep(trial).await,
@@ -615,7 +632,8 @@ async fn release(trial: &Trial<'_>) -> Tested {
     let key = key("lost-release")?;
     let permit = trial.granted(&key).await?;
     match trial.ask(&key, || permit.release("later")).await? {
-        ReleaseAnswer::Released | ReleaseAnswer::NotHolding => trial.is_free(&key, 2).await,
+        ReleaseAnswer::Released => trial.is_free(&key, 2).await,
+        ReleaseAnswer::NotHolding => Err("was told that its own release did not take".to_owned()),
     }
 }
 
@@ -681,8 +699,8 @@ async fn held(trial: &Trial<'_>) -> Tested<semel::Key> {
 async fn resolve_done(trial: &Trial<'_>) -> Tested {
     let (key, outcome) = (held(trial).await?, Outcome::success(*b"it landed"));
     match trial.ask(&key, || trial.through.resolve(&key, Resolution::Done(outcome.clone()))).await? {
-        // After a first try that took and a caller that asks anew, nothing is held any more.
-        Resolved::Resolved | Resolved::NotHeld => trial.replays(&key, &outcome).await,
+        Resolved::Resolved => trial.replays(&key, &outcome).await,
+        Resolved::NotHeld => Err("was told that its own resolution did not take".to_owned()),
     }
 }
 
@@ -690,24 +708,22 @@ async fn resolve_release(trial: &Trial<'_>) -> Tested {
     let key = held(trial).await?;
     let resolution = || Resolution::Release { reason: "it did not land".into() };
     match trial.ask(&key, || trial.through.resolve(&key, resolution())).await? {
-        Resolved::Resolved | Resolved::NotHeld => trial.is_free(&key, 2).await,
+        Resolved::Resolved => trial.is_free(&key, 2).await,
+        Resolved::NotHeld => Err("was told that its own resolution did not take".to_owned()),
     }
 }
 
 async fn claim_all(trial: &Trial<'_>) -> Tested {
     let keys = [key("lost-all")?, key("lost-all")?, key("lost-all")?];
-    let permit_ids: Vec<_> = keys.iter().map(|_| sample::permit_id()).collect();
-    let claims = || {
-        let claim = |(key, permit_id)| Claim::new(key).permit_id(permit_id);
-        keys.iter().zip(permit_ids.iter().copied()).map(claim).collect::<Vec<_>>()
-    };
+    let permit_id = sample::permit_id();
+    let claims = || keys.iter().map(|key| Claim::new(key).permit_id(permit_id)).collect::<Vec<_>>();
     // What was taken may have been given back, and that shows in the records: so none of them is watched for changes.
     let unasked = key("lost-all")?;
     let permits = match trial.ask(&unasked, || trial.through.claim_all(claims())).await? {
         ClaimedAll::Run(permits) => permits,
         refused @ ClaimedAll::Refused { .. } => return Err(format!("was told {refused:?} of its own keys")),
     };
-    for (permit, permit_id) in permits.iter().zip(permit_ids) {
+    for permit in &permits {
         let running = trial.record(permit.key()).await?;
         let mine = matches!(
             running.as_ref().map(|record| &record.state),
@@ -716,6 +732,63 @@ async fn claim_all(trial: &Trial<'_>) -> Tested {
         if !mine {
             return Err(format!("one of all is not this caller's: {running:?}"));
         }
+        trial.ends_well(permit).await?;
+    }
+    Ok(())
+}
+
+/// Permits of keys that were claimed together while nothing went wrong.
+async fn granted_together(trial: &Trial<'_>) -> Tested<Vec<Permit>> {
+    let keys = [key("lost-together")?, key("lost-together")?, key("lost-together")?];
+    let permit_id = sample::permit_id();
+    let claims = || keys.iter().map(|key| Claim::new(key).permit_id(permit_id)).collect();
+    match patiently(|| trial.through.claim_all(claims())).await? {
+        ClaimedAll::Run(permits) => Ok(permits),
+        refused @ ClaimedAll::Refused { .. } => Err(format!("was told {refused:?} of its own keys")),
+    }
+}
+
+/// The key of one of the permits, to see that what is said not to have happened did not.
+fn first_key(permits: &[Permit]) -> Tested<&Key> {
+    permits.first().map(Permit::key).ok_or_else(|| "no permit was granted".to_owned())
+}
+
+async fn complete_all(trial: &Trial<'_>) -> Tested {
+    let (permits, outcome) = (granted_together(trial).await?, Outcome::success(*b"all paid"));
+    let complete = || trial.through.complete_all(&permits, outcome.clone());
+    trial.ask(first_key(&permits)?, complete).await?;
+    for permit in &permits {
+        trial.replays(permit.key(), &outcome).await?;
+    }
+    Ok(())
+}
+
+async fn release_all(trial: &Trial<'_>) -> Tested {
+    let permits = granted_together(trial).await?;
+    let release = || trial.through.release_all(&permits, "later");
+    let answers = trial.ask(first_key(&permits)?, release).await?;
+    if answers.iter().any(|answer| *answer != ReleaseAnswer::Released) {
+        return Err(format!("was told {answers:?} of its own releases"));
+    }
+    for permit in &permits {
+        trial.is_free(permit.key(), 2).await?;
+    }
+    Ok(())
+}
+
+async fn renew_all(trial: &Trial<'_>) -> Tested {
+    let permits = granted_together(trial).await?;
+    let mut granted = Vec::new();
+    for permit in &permits {
+        granted.push(trial.record(permit.key()).await?.map(|record| record.changed_at));
+    }
+    trial.ask(first_key(&permits)?, || trial.through.renew_all(&permits)).await?;
+    for (permit, granted_at) in permits.iter().zip(granted) {
+        let renewed = trial.record(permit.key()).await?;
+        if renewed.as_ref().map(|record| record.changed_at) <= granted_at {
+            return Err(format!("the lease was not renewed: {renewed:?}"));
+        }
+        trial.runs_once(permit.key(), permit.id()).await?;
         trial.ends_well(permit).await?;
     }
     Ok(())

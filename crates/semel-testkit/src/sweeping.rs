@@ -208,7 +208,7 @@ async fn put(store: Arc<dyn Store>, batch: Vec<Swap>) -> Result<()> {
 async fn present(store: &Arc<dyn Store>, ids: &[RecordId]) -> Result<usize> {
     let mut present = 0;
     for ids in ids.chunks(BATCH) {
-        present += store.load(ids.to_vec()).await?.value.iter().flatten().count();
+        present += store.load(ids.to_vec()).await?.records()?.iter().flatten().count();
     }
     Ok(present)
 }
@@ -235,7 +235,9 @@ impl Claimers {
         let mut at_work = JoinSet::new();
         for store in stores {
             let builder = Semel::builder_shared(Arc::clone(store));
-            let semel = builder.lease(sample::LONG).retention(sample::LONG).replays_kept(0, 0).build()?;
+            let semel = builder.lease(sample::LONG).retention(sample::LONG).replays_kept(0, 0);
+            // What is removed is counted, so only the sweepers may remove it.
+            let semel = semel.no_sweep().build()?;
             at_work.spawn(live(semel, stopped.clone()));
         }
         Ok(Self { at_work, stop })

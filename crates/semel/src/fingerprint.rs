@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::error::{Error, Result};
+use crate::finite::{Finite, NotSerialized};
 use crate::key::length_prefixed;
 
 /// A 32-byte digest of a request. Compared in constant time; prints as nothing.
@@ -37,8 +38,15 @@ impl Fingerprint {
         Self(digest.finalize().into())
     }
 
-    /// Digests any serializable request. The order of map members does not matter; everything else does.
+    /// Digests any serializable request. The order of map members does not matter; everything else does. A number that
+    /// is not finite is refused: JSON would take it for `null`.
     pub fn of<T: Serialize + ?Sized>(request: &T) -> Result<Self> {
+        if request.serialize(Finite).is_err_and(|error| error == NotSerialized::NotFinite) {
+            return Err(Error::invalid(
+                "the request holds a number that is not finite, which JSON cannot tell from null; give a \
+                 fingerprint of your own",
+            ));
+        }
         let value = serde_json::to_value(request).map_err(|error| {
             Error::invalid("the request cannot be written as JSON; give a fingerprint of your own")
                 .caused_by(error)
@@ -164,6 +172,23 @@ mod tests {
     fn a_request_that_is_no_json_is_refused_with_a_way_out() {
         let error = Fingerprint::of(&HashMap::from([((1, 2), 3)])).unwrap_err();
         assert!(error.to_string().contains("fingerprint of your own"));
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_refused_wherever_it_stands_and_is_never_taken_for_null() {
+        #[derive(Serialize)]
+        struct Charge {
+            amounts: Vec<f64>,
+            limit: Option<f32>,
+        }
+        let charge = |amount, limit| Fingerprint::of(&Charge { amounts: vec![1.0, amount], limit });
+        assert!(charge(2.0, Some(3.0)).is_ok() && charge(2.0, None).is_ok());
+        for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(charge(wrong, None).unwrap_err().to_string().contains("not finite"));
+            assert!(Fingerprint::of(&HashMap::from([("a", (1, [wrong]))])).is_err());
+        }
+        assert!(charge(2.0, Some(f32::NAN)).is_err());
+        assert_ne!(Fingerprint::of(&Some(0.0)).unwrap(), Fingerprint::of(&None::<f64>).unwrap());
     }
 
     #[test]

@@ -46,18 +46,21 @@
 //! # Layout
 //!
 //! - [`machine`]: every decision, pure: `(record, ask, now) -> answer, next record`.
-//! - `engine`: carries decisions to a store: claims, permits, heartbeats, batches, waiting, sweeping.
+//! - `engine`: carries decisions to a store: claims, permits, heartbeats, batches, waiting, sweeping. [`swap_loop`]: the
+//!   one loop from ruling to swap.
 //! - [`store`]: the contract of a store, and the one in memory.
 //! - [`record`]: what a store keeps for one key; `key`, `fingerprint`, `outcome`: its parts.
 //! - `policy`: what a caller may choose. [`clock`]: time as stores see it. `error`: what may be done now.
 //! - [`codec`]: records as bytes, for ever. `observe`: counters and histograms.
-//! - `id_map`, `stripe`, `lock`: a map by id, values that many threads write, locks that outlive a panic.
+//! - `id_map`, `per_thread`, `lock`, `finite`: a map by id, values that many threads write, locks that outlive a panic,
+//!   the search for numbers that JSON has no word for.
 
 pub mod clock;
 pub mod codec;
 mod engine;
 mod error;
 mod fingerprint;
+mod finite;
 mod id_map;
 mod key;
 mod lock;

@@ -338,26 +338,24 @@ impl Record {
 
     /// The state as everybody sees it at `now`.
     pub fn kind_at(&self, now: Timestamp) -> StateKind {
-        match &self.state {
-            State::Running(running) if self.lapse == Lapse::Hold && !running.lease_is_good(now) => {
-                StateKind::Held
-            }
-            state => state.kind(),
-        }
+        if self.has_lapsed_under_hold(now) { StateKind::Held } else { self.state.kind() }
+    }
+
+    fn has_lapsed_under_hold(&self, now: Timestamp) -> bool {
+        matches!(&self.state, State::Running(running)
+            if self.lapse == Lapse::Hold && !running.lease_is_good(now))
     }
 
     /// What a run that has lapsed under `hold` is at `now`; `None` if the record is anything else.
     pub(crate) fn lapsed_hold(&self, now: Timestamp) -> Option<Held> {
         match &self.state {
-            State::Running(running) if self.lapse == Lapse::Hold && !running.lease_is_good(now) => {
-                Some(Held {
-                    grant: running.grant.clone(),
-                    held_at: running.lease_until(),
-                    reason: HoldReason::Lapsed,
-                    probed_at: None,
-                    steps: running.steps.clone(),
-                })
-            }
+            State::Running(running) if self.has_lapsed_under_hold(now) => Some(Held {
+                grant: running.grant.clone(),
+                held_at: running.lease_until(),
+                reason: HoldReason::Lapsed,
+                probed_at: None,
+                steps: running.steps.clone(),
+            }),
             State::Running(_) | State::Done(_) | State::Released(_) | State::Held(_) => None,
         }
     }

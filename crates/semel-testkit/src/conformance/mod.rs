@@ -4,6 +4,7 @@
 //! time must pass, a record gets a short keep and the store's own now is polled until it is over.
 
 mod concurrent;
+mod fields;
 mod keep;
 mod promise;
 mod record;
@@ -14,6 +15,12 @@ mod sweep;
 mod trial;
 
 pub use concurrent::{of_many_swaps_at_one_version_one_wins, overlapping_batches_are_all_answered};
+pub use fields::{
+    a_grant_comes_back_in_every_state, a_label_comes_back_in_every_state,
+    an_open_grant_is_stamped_in_every_state, past_attempts_come_back_in_every_state,
+    references_come_back_in_their_order, the_moment_of_a_probe_comes_back,
+    words_of_the_callers_own_stay_its_own,
+};
 pub use keep::{
     a_claim_past_the_keep_runs, a_keep_ends_one_for_ever_before_it,
     a_longer_keep_outlives_the_shorter_before_it, a_shorter_keep_ends_the_longer_before_it,
@@ -25,9 +32,10 @@ pub use record::{
 };
 pub use scan::{
     a_moment_shows_what_was_seen_before_it, a_page_goes_on_after_where_the_last_ended,
-    a_page_respects_its_limit, a_scan_shows_every_record_once_in_order, a_scope_shows_its_tenant_only,
-    an_empty_filter_hides_nothing, an_operation_or_a_name_shows_its_own_only,
-    load_answers_in_the_order_of_the_ids, load_changes_nothing, states_show_their_own_only,
+    a_page_respects_its_limit, a_run_that_lapsed_under_hold_is_shown_as_held,
+    a_scan_shows_every_record_once_in_order, a_scope_shows_its_tenant_only, an_empty_filter_hides_nothing,
+    an_operation_or_a_name_shows_its_own_only, load_answers_in_the_order_of_the_ids, load_changes_nothing,
+    states_show_their_own_only,
 };
 pub use stamp::{
     now_is_never_before_what_it_speaks_of, now_never_runs_backwards,

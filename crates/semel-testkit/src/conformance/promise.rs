@@ -89,6 +89,13 @@ macro_rules! __promises {
             every_field_round_trips
             an_outcome_is_replayed_byte_for_byte
             a_key_comes_back_whole
+            a_label_comes_back_in_every_state
+            a_grant_comes_back_in_every_state
+            an_open_grant_is_stamped_in_every_state
+            past_attempts_come_back_in_every_state
+            references_come_back_in_their_order
+            words_of_the_callers_own_stay_its_own
+            the_moment_of_a_probe_comes_back
             now_never_runs_backwards
             now_is_never_before_what_it_speaks_of
             load_answers_in_the_order_of_the_ids
@@ -109,6 +116,7 @@ macro_rules! __promises {
             a_scope_shows_its_tenant_only
             an_operation_or_a_name_shows_its_own_only
             states_show_their_own_only
+            a_run_that_lapsed_under_hold_is_shown_as_held
             a_moment_shows_what_was_seen_before_it
             keys_that_are_split_otherwise_are_apart
             tenants_are_apart

@@ -19,6 +19,7 @@ pub async fn every_field_round_trips(store: &dyn Store) -> Result<(), Broken> {
     let trial = Trial::of(store);
     let ask = Ask {
         fingerprint: Some(Fingerprint::of_parts(["the", "request"])),
+        label: Some("POST /chärges".into()),
         owner: "wörker-7 / zone \u{1F980}".into(),
         lease: Duration::from_micros(61_000_001),
         retention: Duration::from_micros(86_400_000_003),
@@ -32,15 +33,10 @@ pub async fn every_field_round_trips(store: &dyn Store) -> Result<(), Broken> {
     let lapsed_at = gathered.changed_at.plus(ask.lease);
     let held = next(trial, &gathered, claim(Some(&gathered), &ask_again(&ask), lapsed_at)).await?;
     let release_it = Resolution::Release { reason: "it did not land, said Zoë".into() };
-    let attempts_forgiven =
+    let forgiven =
         next(trial, &held, resolve(Some(&held), sample::permit_id(), &release_it, lapsed_at)).await?;
     let again = ask_again(&ask);
-    let second = next(
-        trial,
-        &attempts_forgiven,
-        claim(Some(&attempts_forgiven), &again, attempts_forgiven.changed_at),
-    )
-    .await?;
+    let second = next(trial, &forgiven, claim(Some(&forgiven), &again, forgiven.changed_at)).await?;
     let now = second.changed_at;
     let released = next(trial, &second, release(Some(&second), again.permit_id, "", now)).await?;
     let last = ask_again(&ask);

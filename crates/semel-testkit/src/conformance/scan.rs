@@ -1,7 +1,9 @@
 //! Promises of a scan: pages in the order of ids, complete, and without what was not asked for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use semel::machine::claim::Ask;
 use semel::record::{Keep, Record, StateKind};
 use semel::store::{Filter, Scan, Store};
 use semel::{Key, Lapse, Outcome, RecordId};
@@ -11,6 +13,8 @@ use crate::sample;
 
 /// How many records a walk goes through.
 const RECORDS: usize = 25;
+/// A lease that a test can wait out.
+const LEASE: Duration = Duration::from_millis(5);
 
 /// A walk through all pages shows every record once, in the order of their ids.
 pub async fn a_scan_shows_every_record_once_in_order(store: &dyn Store) -> Result<(), Broken> {
@@ -130,6 +134,34 @@ pub async fn states_show_their_own_only(store: &dyn Store) -> Result<(), Broken>
     Ok(())
 }
 
+/// A run whose lease lapsed under `hold` is shown with what is held, and no longer with what runs. A lease that is good,
+/// and one that lapsed under `rerun`, are shown with what runs.
+pub async fn a_run_that_lapsed_under_hold_is_shown_as_held(store: &dyn Store) -> Result<(), Broken> {
+    let trial = Trial::of(store);
+    let tenant = sample::unique("lapsed");
+    let run = async |name, lapse, lease| {
+        let ask = Ask { lapse, lease, ..sample::ask(&Key::scoped([&*tenant], "run", name)?) };
+        trial.write(at(None, sample::running(&ask)?)).await
+    };
+    let lapsed = run("lapsed under hold", Lapse::Hold, LEASE).await?;
+    let good = run("good under hold", Lapse::Hold, sample::LONG).await?;
+    let rerun = run("lapsed under rerun", Lapse::Rerun, LEASE).await?;
+    trial.wait_past(rerun.changed_at.plus(LEASE)).await?;
+    let [lapsed, good, rerun] = [lapsed, good, rerun].map(|record| record.key);
+    let runs = vec![good.clone(), rerun.clone()];
+    for (states, keys) in [
+        (vec![StateKind::Held], vec![lapsed.clone()]),
+        (vec![StateKind::Running], runs),
+        (vec![StateKind::Running, StateKind::Held], vec![lapsed.clone(), good.clone(), rerun.clone()]),
+        (vec![StateKind::Done, StateKind::Released], vec![]),
+        (vec![], vec![lapsed, good, rerun]),
+    ] {
+        let filter = Filter { scope: vec![tenant.clone().into()], states, ..Filter::default() };
+        shows(store, &filter, &keys).await?;
+    }
+    Ok(())
+}
+
 /// A moment shows the records that were first seen before it, and no others.
 pub async fn a_moment_shows_what_was_seen_before_it(store: &dyn Store) -> Result<(), Broken> {
     let trial = Trial::of(store);
@@ -176,11 +208,7 @@ async fn one_of_each_state(store: &dyn Store, tenant: &str) -> Result<Vec<Record
     Ok(records)
 }
 
-async fn put_in(
-    trial: Trial<'_>,
-    ask: &semel::machine::claim::Ask,
-    word: StateKind,
-) -> Result<Record, Broken> {
+async fn put_in(trial: Trial<'_>, ask: &Ask, word: StateKind) -> Result<Record, Broken> {
     use semel::machine::{claim::claim, settle};
     let running = trial.write(at(None, sample::running(ask)?)).await?;
     let now = running.changed_at;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use semel::machine::amend::step;
 use semel::machine::claim::claim;
 use semel::machine::settle::{complete, release, renew};
-use semel::record::{Record, State, Step, Version};
+use semel::record::{Record, Step};
 use semel::store::{Scan, Store, Swap};
 use semel::{Lapse, Outcome};
 
@@ -67,7 +67,7 @@ pub async fn what_is_stamped_already_stays(store: &dyn Store) -> Result<(), Brok
     let counted = stamped(trial, rewrite(&done, LONG)?).await?;
     promised!(counted.state == done.state, "retention does not slide", "{done:?}, then {counted:?}");
     promised!(
-        fence(&counted) == Some(granted.version) && counted.first_seen_at == granted.first_seen_at,
+        counted.state.grant().fence == granted.version && counted.first_seen_at == granted.first_seen_at,
         "fence and first_seen_at last as long as the record",
         "{granted:?} became {counted:?}"
     );
@@ -84,15 +84,6 @@ pub(super) async fn stamped(trial: Trial<'_>, swap: Swap) -> Result<Record, Brok
     let found = found.ok_or_else(|| Broken::new("load gives what swap gave", "nothing"))?;
     promised!(found == *expected, "load gives what swap gave", "{}", difference(&found, &expected));
     Ok(record)
-}
-
-/// The fence that the record runs or was done under.
-pub(super) fn fence(record: &Record) -> Option<Version> {
-    match &record.state {
-        State::Running(running) => Some(running.grant.fence),
-        State::Done(done) => Some(done.grant.fence),
-        State::Released(_) | State::Held(_) => None,
-    }
 }
 
 /// The now of an answer is never earlier than the now of an answer before it.

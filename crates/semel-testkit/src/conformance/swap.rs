@@ -4,7 +4,6 @@ use semel::RecordId;
 use semel::record::{Keep, Version};
 use semel::store::{Scan, Store, Swap, SwapReply};
 
-use super::stamp::fence;
 use super::trial::{Broken, LONG, SHORT, Trial, at, first, promised, rewrite};
 use crate::sample;
 
@@ -119,7 +118,7 @@ pub async fn versions_grow_over_a_swept_life(store: &dyn Store) -> Result<(), Br
     for _ in 0..3 {
         let mut record = trial.put(&key, LONG).await?;
         promised!(
-            record.version > greatest && fence(&record) == Some(record.version),
+            record.version > greatest && record.state.grant().fence == record.version,
             "the fence of a new life is its version, greater than any version of the old one",
             "{record:?} after {greatest:?}"
         );

@@ -205,7 +205,7 @@ pub(super) fn difference(seen: &Record, expected: &Record) -> String {
             })*
         };
     }
-    compare!(key fingerprint state attempt attempts_forgiven lapse retention);
+    compare!(key fingerprint label state attempt attempts_forgiven past_attempts lapse retention);
     compare!(first_seen_at changed_at first_event mismatches duplicates version);
     fields.join(", ")
 }

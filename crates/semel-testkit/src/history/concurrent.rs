@@ -10,8 +10,8 @@ use rand::{RngExt, SeedableRng};
 use semel::machine::claim::{Ask, Claimed, Reentry};
 use semel::machine::settle::Resolution;
 use semel::record::PermitId;
-use semel::store::{Loaded, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
-use semel::{Error, Fingerprint, Key, Lapse, Outcome, RecordId, Result};
+use semel::store::Store;
+use semel::{Error, Fingerprint, Key, Lapse, Outcome, Result};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -91,7 +91,7 @@ async fn live(number: usize, mut client: Client, store: &dyn Store, stage: &Stag
             tokio::time::sleep(pause).await;
         }
         let asked = client.next(place, key);
-        match recorder.ask(number, store, &key, asked.clone()).await {
+        match recorder.ask(number, store, key, asked.clone()).await {
             Ok(answer) => client.hear(place, &asked, Some(answer.told)),
             Err(error) => {
                 client.hear(place, &asked, None);
@@ -139,21 +139,8 @@ impl ReadsElsewhere {
 }
 
 impl Store for ReadsElsewhere {
-    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
-        self.writes.swap(batch)
-    }
-
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
-        self.reads.load(ids)
-    }
-
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.writes.sweep(limit)
-    }
-
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.reads.scan(scan)
-    }
+    crate::delegate!(writes: swap, sweep);
+    crate::delegate!(reads: load, scan);
 }
 
 /// Leases that lapse while the others go on, and one that does not.

@@ -2,7 +2,7 @@
 
 use semel::Key;
 use semel::clock::Timestamp;
-use semel::record::{Keep, Record};
+use semel::record::{Keep, Record, StateKind};
 use semel::store::{Page, Scan, Swept};
 
 /// One thing that is wrong with a store; all else is as it should be.
@@ -28,6 +28,8 @@ pub(super) enum Fault {
     Told(fn(&mut Swept)),
     /// Scans look for something else.
     Scan(fn(&mut Scan)),
+    /// Scans have an idea of their own of which states a record is in.
+    States(fn(&[StateKind], &Record, Timestamp) -> bool),
     /// Pages do not hold what was found.
     Page(fn(&mut Page)),
 }

@@ -8,6 +8,7 @@ use semel::record::{Keep, Record, State, StateKind};
 use semel::{Key, Outcome};
 
 use super::fault::{Fault, LoadFault, Numbering, SwapFault};
+use super::fields;
 use super::store::Sabotaged;
 
 /// A store that breaks a promise.
@@ -29,14 +30,26 @@ impl Saboteur {
 
 /// Every saboteur: at least one for each promise.
 pub fn saboteurs() -> Vec<Saboteur> {
-    [swaps(), batches(), stamps(), records(), moments(), loads(), sweeps(), keeps(), scans(), keys()]
-        .into_iter()
-        .flatten()
-        .map(|(name, breaks, fault)| Saboteur { name, breaks, fault })
-        .collect()
+    [
+        swaps(),
+        batches(),
+        stamps(),
+        records(),
+        fields::all(),
+        moments(),
+        loads(),
+        sweeps(),
+        keeps(),
+        scans(),
+        keys(),
+    ]
+    .into_iter()
+    .flatten()
+    .map(|(name, breaks, fault)| Saboteur { name, breaks, fault })
+    .collect()
 }
 
-type Row = (&'static str, &'static str, Fault);
+pub(super) type Row = (&'static str, &'static str, Fault);
 
 const A_MOMENT: Keep = Keep::For(Duration::from_millis(1));
 
@@ -122,7 +135,7 @@ fn records() -> Vec<Row> {
         ("loses mismatches", FIELDS, Shown(|record| record.mismatches.fingerprints.truncate(1))),
         ("loses duplicates", FIELDS, Shown(|record| record.duplicates.last_seen_at = None)),
         ("loses the first event", FIELDS, Shown(|record| record.first_event = None)),
-        ("loses the pardon", FIELDS, Shown(|record| record.attempts_forgiven = 0)),
+        ("counts forgiven attempts", FIELDS, Shown(|record| record.attempts_forgiven = 0)),
         ("loses the fingerprint", FIELDS, Shown(|record| record.fingerprint = None)),
         (
             "rounds to milliseconds",
@@ -227,7 +240,8 @@ fn keeps() -> Vec<Row> {
 }
 
 fn scans() -> Vec<Row> {
-    use Fault::{Page, Scan};
+    use Fault::{Page, Scan, States};
+    const LAPSED: &str = "a_run_that_lapsed_under_hold_is_shown_as_held";
     const ALL: &str = "a_scan_shows_every_record_once_in_order";
     vec![
         ("scans unsorted", ALL, Page(|page| page.records.reverse())),
@@ -260,6 +274,31 @@ fn scans() -> Vec<Row> {
             Scan(|scan| scan.filter.name = None),
         ),
         ("ignores states", "states_show_their_own_only", Scan(|scan| scan.filter.states.clear())),
+        (
+            "goes by the state that is stored",
+            LAPSED,
+            States(|states, record, _| states.contains(&record.state.kind())),
+        ),
+        (
+            "shows a lapsed run as running and as held",
+            LAPSED,
+            States(|states, record, now| {
+                states.contains(&record.state.kind()) || states.contains(&record.kind_at(now))
+            }),
+        ),
+        (
+            "takes every run under hold for held",
+            LAPSED,
+            States(|states, record, _| states.contains(&record.kind_at(Timestamp::from_micros(u64::MAX)))),
+        ),
+        (
+            "takes every lapsed run for held",
+            LAPSED,
+            States(|states, record, now| {
+                let lapsed = matches!(&record.state, State::Running(running) if !running.lease_is_good(now));
+                states.contains(&if lapsed { StateKind::Held } else { record.state.kind() })
+            }),
+        ),
         ("knows one state", "states_show_their_own_only", Scan(|scan| scan.filter.states.truncate(1))),
         (
             "ignores the moment",

@@ -5,10 +5,12 @@
 //!
 //! - [`list`](saboteurs): all of them, by name and by the promise that they break.
 //! - `fault`: what can be wrong with a store.
+//! - `fields`: the saboteurs that lose a part of a record.
 //! - `store`: the memory store with a fault in it.
 //! - `swap`: the faults of a swap, which need more than a changed argument or answer.
 
 mod fault;
+mod fields;
 mod list;
 mod store;
 mod swap;

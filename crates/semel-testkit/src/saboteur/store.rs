@@ -135,7 +135,14 @@ impl Tampered {
         if let Fault::Scan(alter) = self.fault {
             alter(&mut scan);
         }
-        let mut page = self.inner.scan(scan).await?.value;
+        let states = scan.filter.states.clone();
+        if let Fault::States(_) = self.fault {
+            scan.filter.states.clear();
+        }
+        let Answer { now, value: mut page, .. } = self.inner.scan(scan).await?;
+        if let Fault::States(shows) = self.fault {
+            page.records.retain(|record| states.is_empty() || shows(&states, record, now));
+        }
         if let Fault::Page(alter) = self.fault {
             alter(&mut page);
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use semel::RecordId;
 use semel::record::Record;
-use semel::store::{Answer, Loaded, Page, Reply, Scan, Store, SwapReplies, SwapReply, Swaps, Swept};
+use semel::store::{Answer, Loaded, Page, Reply, Scan, Store, SwapReplies, SwapReply, Swaps};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -73,15 +73,13 @@ impl Store for Witness {
         })
     }
 
-    fn sweep(&self, limit: usize) -> Reply<Swept> {
-        self.store.sweep(limit)
-    }
-
     fn scan(&self, scan: Scan) -> Reply<Page> {
         self.watch(self.store.scan(scan), |page, seen| {
             seen.add(page.records.iter().map(|record| &**record));
         })
     }
+
+    crate::delegate!(store: sweep);
 }
 
 /// Everything that happened, in order.

@@ -94,6 +94,8 @@ fn engine(name: &str, plan: &Arc<Plan>, dice: &Dice, store: Arc<dyn Store>) -> S
         .lease(plan.lease)
         .retention(plan.retention)
         .lapse(plan.lapse)
+        // The world has a sweeper of its own: the engine's draws its jitter from no seed.
+        .no_sweep()
         .permit_ids(move || mint.permit_id());
     let builder = match plan.attempts_max {
         Some(most) => builder.attempts_max(most),
@@ -116,7 +118,7 @@ fn sweeper(store: &Arc<dyn Store>, retention: Duration) -> tokio::task::JoinHand
 async fn stuck_keys(plan: &Plan, store: &Arc<dyn Store>) -> Vec<String> {
     // Also what was doubled or is still on its way has landed by then, and the slowest clock has moved past every lease.
     tokio::time::sleep(plan.lease.saturating_mul(20)).await;
-    let semel = match Semel::builder_shared(Arc::clone(store)).permit_ids(|| 1).build() {
+    let semel = match Semel::builder_shared(Arc::clone(store)).permit_ids(|| 1).no_sweep().build() {
         Ok(semel) => semel,
         Err(error) => return vec![error.to_string()],
     };

@@ -70,8 +70,7 @@ async fn history(store: Arc<dyn Store>, clock: ManualClock, lease: Duration, eac
             let mut ran = false;
             for _ in 0..each {
                 let asked = caller.next(ran);
-                let id = caller.key.id();
-                let answer = recorder.ask(caller.number, &*store, id, asked).await.unwrap();
+                let answer = recorder.ask(caller.number, &*store, &caller.key, asked).await.unwrap();
                 ran = answer.told == Told::Claimed(Claimed::Run);
                 clock.advance(lease * rand::random_range(0..3) / 16);
                 tokio::task::yield_now().await;

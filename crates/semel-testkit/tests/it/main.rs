@@ -17,6 +17,8 @@ mod generated;
 mod history;
 #[cfg(test)]
 mod lossy;
+#[cfg(test)]
+mod pausing;
 mod saboteur;
 mod second_store;
 #[cfg(test)]

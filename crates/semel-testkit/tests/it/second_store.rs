@@ -1,10 +1,8 @@
 //! The suite takes a store that is unlike the memory store in all that is left open: it hands back what is past its
 //! keep until a sweep, ends pages early, and is shared by all tests at the same time.
 
-use std::sync::Arc;
-
 use std::collections::BTreeMap;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use semel::RecordId;
 use semel::clock::{Clock, SystemClock, Timestamp};
@@ -15,7 +13,7 @@ use semel::store::{Answer, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, 
 const LOOKED_AT_MAX: usize = 50;
 
 struct Kept {
-    record: Record,
+    record: Arc<Record>,
     until: Option<Timestamp>,
 }
 
@@ -35,7 +33,7 @@ impl Shared {
         let mut records: MutexGuard<'_, Records> = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
         let now = records.clock.now();
         let value = ask(&mut records, now);
-        Box::pin(std::future::ready(Ok(Answer::new(now, value))))
+        Reply::ready(Ok(Answer::new(now, value)))
     }
 }
 
@@ -44,11 +42,11 @@ impl Records {
         let id = swap.id();
         let found = self.kept.get(&id).map(|kept| &kept.record);
         if found.map(|record| record.version) != swap.expected {
-            return SwapReply::Stale(found.cloned().map(Arc::new));
+            return SwapReply::Stale(found.cloned());
         }
         self.writes += 1;
         let record = swap.next.stamp(Version::new(self.writes), now);
-        self.kept.insert(id, Kept { record: Record::clone(&record), until: swap.keep.until(now) });
+        self.kept.insert(id, Kept { record: Arc::clone(&record), until: swap.keep.until(now) });
         SwapReply::Swapped(record)
     }
 
@@ -59,7 +57,7 @@ impl Records {
         Swept { removed, more_left: all.len() > removed }
     }
 
-    fn scan(&self, scan: &Scan) -> Page {
+    fn scan(&self, scan: &Scan, now: Timestamp) -> Page {
         let mut page = Page::default();
         let rest = self.kept.iter().filter(|(id, _)| scan.after.is_none_or(|after| **id > after));
         let mut last = scan.after;
@@ -68,8 +66,8 @@ impl Records {
                 page.next = last;
                 break;
             }
-            if scan.filter.matches(&kept.record) {
-                page.records.push(kept.record.clone());
+            if scan.filter.matches(&kept.record, now) {
+                page.records.push(Arc::clone(&kept.record));
             }
             last = Some(*id);
         }
@@ -83,8 +81,8 @@ impl Store for Shared {
     }
 
     fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
-        let load = |records: &Records, id| records.kept.get(id).map(|kept: &Kept| kept.record.clone());
-        Self::answer(|records, _| ids.iter().map(|id| load(records, id)).collect())
+        let load = |records: &Records, id| records.kept.get(id).map(|kept: &Kept| Arc::clone(&kept.record));
+        Self::answer(|records, _| ids.iter().map(|id| Ok(load(records, id))).collect())
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
@@ -92,7 +90,7 @@ impl Store for Shared {
     }
 
     fn scan(&self, scan: Scan) -> Reply<Page> {
-        Self::answer(|records, _| records.scan(&scan))
+        Self::answer(|records, now| records.scan(&scan, now))
     }
 }
 

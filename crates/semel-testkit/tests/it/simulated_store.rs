@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use semel::RecordId;
-use semel::record::Record;
-use semel::store::{Loaded, MemoryStore, Page, Reply, Scan, Store, Swap, SwapReplies, Swaps, Swept};
+use semel::store::{Loaded, MemoryStore, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel_testkit::simulator::{Flaw, StoreClock, simulate, simulate_on};
 use semel_testkit::{Call, Fault, FaultyStore};
 

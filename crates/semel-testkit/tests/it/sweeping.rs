@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel::RecordId;
-use semel::record::Record;
-use semel::store::{Answer, Loaded, MemoryStore, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
+use semel::store::{Answer, Loaded, MemoryStore, Reply, Store, SwapReplies, Swaps, Swept};
 use semel_testkit::sweeping::{Report, sweep_while_claiming};
 use tokio::sync::RwLock;
 
@@ -67,8 +66,8 @@ impl Store for Sweeps {
         let (store, flaw, turn) = (Arc::clone(&self.store), self.flaw, Arc::clone(&self.turn));
         Reply::later(async move {
             let hidden = flaw == Flaw::Greedy && *turn.read().await > 0;
-            let Answer { now, mut value } = store.load(ids).await?;
-            value.iter_mut().step_by(100).filter(|_| hidden).for_each(|found| *found = None);
+            let Answer { now, mut value, .. } = store.load(ids).await?;
+            value.iter_mut().step_by(100).filter(|_| hidden).for_each(|found| *found = Ok(None));
             Ok(Answer::new(now, value))
         })
     }
@@ -84,15 +83,13 @@ impl Store for Sweeps {
             if flaw == Flaw::Refused && *turn == 3 {
                 return Err(semel::Error::new(semel::ErrorKind::Unavailable, "deadlock detected"));
             }
-            let Answer { now, mut value } = store.sweep(limit).await?;
+            let Answer { now, mut value, .. } = store.sweep(limit).await?;
             value.more_left &= flaw != Flaw::GivesUp || *turn < 3;
             Ok(Answer::new(now, value))
         })
     }
 
-    fn scan(&self, scan: Scan) -> Reply<Page> {
-        self.store.scan(scan)
-    }
+    semel_testkit::delegate!(store: scan);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -55,32 +55,34 @@ async fn answer(store: &dyn Store, mut asked: Reader<'_>) -> Result<Writer> {
                 next: Draft::from_unstamped(asked.maybe().unwrap()),
             };
             let swaps = (0..asked.number()).map(|_| swap(&mut asked)).collect();
-            let Answer { now, value } = store.swap(swaps).await?;
+            let Answer { now, value, .. } = store.swap(swaps).await?;
             writer.number(now.as_micros());
             for reply in value {
                 match reply {
                     SwapReply::Swapped(record) => writer.number(0).maybe(Some(&record)),
                     SwapReply::Stale(found) => writer.number(1).maybe(found.as_deref()),
                     SwapReply::Full => writer.number(2),
+                    SwapReply::Damaged(error) => return Err(error),
                 };
             }
         }
         LOAD => {
             let ids = (0..asked.number()).map(|_| asked.id()).collect();
-            let Answer { now, value } = store.load(ids).await?;
+            let Answer { now, value, .. } = store.load(ids).await?;
             writer.number(now.as_micros());
-            for found in &value {
-                writer.maybe(found.as_ref());
+            for found in value {
+                writer.maybe(found?.as_deref());
             }
         }
         SWEEP => {
-            let Answer { now, value } = store.sweep(asked.count()).await?;
+            let Answer { now, value, .. } = store.sweep(asked.count()).await?;
             writer.number(now.as_micros()).number(value.removed as u64).number(u64::from(value.more_left));
         }
         _ => {
             let limit = asked.count();
             let after = (asked.number() == 1).then(|| asked.id());
-            let Answer { now, value } = store.scan(Scan { filter: Filter::default(), after, limit }).await?;
+            let Answer { now, value, .. } =
+                store.scan(Scan { filter: Filter::default(), after, limit }).await?;
             writer.number(now.as_micros()).number(value.records.len() as u64);
             for record in &value.records {
                 writer.record(record);
@@ -159,10 +161,10 @@ impl Store for Wire {
             let now = answer.now();
             let reply = |_: Swap| match answer.number() {
                 0 => SwapReply::Swapped(Arc::new(answer.maybe().unwrap())),
-                1 => SwapReply::Stale(answer.maybe().map(Arc::new)),
+                1 => SwapReply::Stale(answer.shared()),
                 _ => SwapReply::Full,
             };
-            Answer { now, value: batch.into_iter().map(reply).collect() }
+            Answer::new(now, batch.into_iter().map(reply).collect())
         })
     }
 
@@ -174,7 +176,7 @@ impl Store for Wire {
         }
         self.ask(asked, move |mut answer| {
             let now = answer.now();
-            Answer { now, value: ids.into_iter().map(|_| answer.maybe()).collect() }
+            Answer::new(now, ids.into_iter().map(|_| Ok(answer.shared())).collect())
         })
     }
 
@@ -184,7 +186,7 @@ impl Store for Wire {
         self.ask(asked, |mut answer| {
             let now = answer.now();
             let (removed, more_left) = (answer.count(), answer.number() == 1);
-            Answer { now, value: Swept { removed, more_left } }
+            Answer::new(now, Swept { removed, more_left })
         })
     }
 
@@ -194,10 +196,10 @@ impl Store for Wire {
         scan.after.iter().for_each(|id| asked.0.extend(id.as_bytes()));
         self.ask(asked, move |mut answer| {
             let now = answer.now();
-            let mut records: Vec<_> = (0..answer.number()).filter_map(|_| answer.maybe()).collect();
-            records.retain(|record| scan.filter.matches(record));
+            let mut records: Vec<_> = (0..answer.number()).filter_map(|_| answer.shared()).collect();
+            records.retain(|record| scan.filter.matches(record, now));
             let next = (answer.number() == 1).then(|| answer.id());
-            Answer { now, value: Page { records, next } }
+            Answer::new(now, Page { records, damaged: Vec::new(), next })
         })
     }
 }
@@ -253,6 +255,10 @@ impl Reader<'_> {
 
     fn id(&mut self) -> RecordId {
         RecordId::from_bytes(self.take())
+    }
+
+    fn shared(&mut self) -> Option<Arc<Record>> {
+        self.maybe().map(Arc::new)
     }
 
     fn maybe(&mut self) -> Option<Record> {

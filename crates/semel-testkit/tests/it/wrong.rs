@@ -15,11 +15,13 @@ use semel::{Error, ErrorKind, RecordId, Result};
 /// Reads come from a copy that lags behind, and so does what a stale swap is handed.
 pub(crate) struct Lagging(Arc<Copied>);
 
+/// What was written, and when it can be read.
+type Copies = HashMap<RecordId, Vec<(Timestamp, Arc<Record>)>>;
+
 struct Copied {
     store: MemoryStore,
     lag: Duration,
-    /// What was written, and when it can be read.
-    copy: Mutex<HashMap<RecordId, Vec<(Timestamp, Record)>>>,
+    copy: Mutex<Copies>,
 }
 
 impl Lagging {
@@ -29,28 +31,28 @@ impl Lagging {
 }
 
 impl Copied {
-    fn copy(&self) -> MutexGuard<'_, HashMap<RecordId, Vec<(Timestamp, Record)>>> {
+    fn copy(&self) -> MutexGuard<'_, Copies> {
         self.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self, id: RecordId, now: Timestamp) -> Option<Record> {
+    fn read(&self, id: RecordId, now: Timestamp) -> Option<Arc<Record>> {
         let copy = self.copy();
         let seen = copy.get(&id)?.iter().rev().find(|(from, _)| *from <= now);
         // What is past its time is gone from the copy too, or whoever finds it there would swap in vain for ever.
-        seen.map(|(_, record)| record.clone()).filter(|record| record.is_live(now))
+        seen.map(|(_, record)| Arc::clone(record)).filter(|record| record.is_live(now))
     }
 
-    async fn swap(&self, batch: Vec<Swap>) -> Result<Answer<Vec<SwapReply>>> {
+    async fn swap(&self, batch: Swaps) -> Result<Answer<SwapReplies>> {
         let ids: Vec<_> = batch.iter().map(Swap::id).collect();
         let mut answer = self.store.swap(batch).await?;
         for (id, reply) in ids.into_iter().zip(&mut answer.value) {
             match reply {
                 SwapReply::Swapped(record) => {
                     let from = record.changed_at.plus(self.lag);
-                    self.copy().entry(id).or_default().push((from, Record::clone(record)));
+                    self.copy().entry(id).or_default().push((from, Arc::clone(record)));
                 }
-                SwapReply::Stale(found) => *found = self.read(id, answer.now).map(Arc::new),
-                SwapReply::Full => {}
+                SwapReply::Stale(found) => *found = self.read(id, answer.now),
+                SwapReply::Full | SwapReply::Damaged(_) => {}
             }
         }
         // Whoever finds yesterday's record asks again, and the copy must get on meanwhile.
@@ -69,7 +71,7 @@ impl Store for Lagging {
         let copied = Arc::clone(&self.0);
         Reply::later(async move {
             let now = copied.store.load(Vec::new()).await?.now;
-            Ok(Answer { now, value: ids.into_iter().map(|id| copied.read(id, now)).collect() })
+            Ok(Answer::new(now, ids.into_iter().map(|id| Ok(copied.read(id, now))).collect()))
         })
     }
 
@@ -96,8 +98,8 @@ impl Blind {
 }
 
 /// Makes the swaps at whatever version is there.
-async fn overwrite(store: &dyn Store, batch: Vec<Swap>) -> Result<Answer<Vec<SwapReply>>> {
-    let found = store.load(batch.iter().map(Swap::id).collect()).await?.value;
+async fn overwrite(store: &dyn Store, batch: Swaps) -> Result<Answer<SwapReplies>> {
+    let found = store.load(batch.iter().map(Swap::id).collect()).await?.records()?;
     let blind = batch.into_iter().zip(found).map(|(swap, found)| {
         let expected = found.map(|record| record.version);
         Swap { expected, ..swap }
@@ -144,7 +146,7 @@ impl Store for Dropping {
                 let version = swap.expected.map_or(u64::MAX / 2, |version| version.get() + 1);
                 SwapReply::Swapped(swap.next.stamp(Version::new(version), now))
             };
-            Ok(Answer { now, value: batch.into_iter().map(lie).collect() })
+            Ok(Answer::new(now, batch.into_iter().map(lie).collect()))
         })
     }
 

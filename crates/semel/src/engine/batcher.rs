@@ -94,25 +94,21 @@ impl Batcher {
         }
     }
 
-    /// Asks without a caller: the answer goes to `unheard`, whenever it comes.
+    /// Asks without a caller: the answer goes to `unheard`, whenever it comes. While a runtime shuts down there is none
+    /// to ask on.
     pub(super) fn ask_unheard<A, R, U>(self: &Arc<Self>, swap_loop: SwapLoop<A, R>, unheard: U)
     where
         A: Send + 'static,
         R: Rule<A>,
         U: FnOnce(Result<Settled<A>>) + Send + 'static,
     {
-        let mut unheard = Some(unheard);
-        let asked = self.ask(swap_loop, || {
-            let unheard = unheard.take();
-            move |answer| {
-                if let Some(unheard) = unheard {
-                    unheard(answer);
-                }
-            }
-        });
-        if let (Form::Now(Some(answer)), Some(unheard)) = (asked.0, unheard) {
-            unheard(answer);
-        }
+        // By the driver from the start: a store that panics must not take along a caller that asked for nothing.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let (caller, _) = oneshot::channel();
+        let course = Box::new(Course { swap_loop, caller, unheard });
+        let driver = self.driver(&runtime);
+        driver.go_on(course.advance(None));
+        driver.start(&runtime);
     }
 
     /// Goes one step, if the store answers at once.
@@ -173,22 +169,23 @@ impl Batcher {
 
     fn hand_over(self: &Arc<Self>, waits: Waits, course: Box<dyn Answerable>) -> Result<()> {
         let runtime = Handle::try_current().map_err(|_| no_runtime())?;
-        let driver = {
-            let mut drivers = lock(&self.drivers);
-            match drivers.iter().find(|(id, _)| *id == runtime.id()) {
-                Some((_, driver)) => Arc::clone(driver),
-                None => {
-                    // Drivers of runtimes that have ended are only a few bytes, but not for ever.
-                    drivers.retain(|(_, driver)| driver.is_driven());
-                    let driver = Arc::new(Driver::new(self));
-                    drivers.push((runtime.id(), Arc::clone(&driver)));
-                    driver
-                }
-            }
-        };
+        let driver = self.driver(&runtime);
         driver.take_in(waits, course);
         driver.start(&runtime);
         Ok(())
+    }
+
+    /// The driver of a runtime.
+    fn driver(self: &Arc<Self>, runtime: &Handle) -> Arc<Driver> {
+        let mut drivers = lock(&self.drivers);
+        if let Some((_, driver)) = drivers.iter().find(|(id, _)| *id == runtime.id()) {
+            return Arc::clone(driver);
+        }
+        // Drivers of runtimes that have ended are only a few bytes, but not for ever.
+        drivers.retain(|(_, driver)| driver.is_driven());
+        let driver = Arc::new(Driver::new(self));
+        drivers.push((runtime.id(), Arc::clone(&driver)));
+        driver
     }
 }
 
@@ -226,9 +223,8 @@ impl<A, U: FnOnce(Result<Settled<A>>)> Asked<A, U> {
         A: Unpin,
         U: Unpin,
     {
-        self.await.map_err(|error| match error.kind() {
-            ErrorKind::Unknown => error.with_permit_id(permit_id),
-            _ => error,
+        self.await.map_err(|error| {
+            if error.kind() == ErrorKind::Unknown { error.with_permit_id(permit_id) } else { error }
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The handle that callers hold, and what its clones share.
 
+use std::collections::HashSet;
 use std::fmt::{self, Display};
 use std::future::Future;
 use std::ops::Deref;
@@ -31,7 +32,6 @@ use super::{BoxedRule, BoxedSwapLoop};
 use crate::clock::Timestamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::Fingerprint;
-use crate::id_map::IdMap;
 use crate::key::{Key, RecordId};
 use crate::lock::lock;
 use crate::machine::claim::{self, Ask, Claimed, Probe, Recorded};
@@ -77,7 +77,7 @@ pub(super) struct Engine {
     pub(super) counters: Counters,
     pub(super) upkeep: Upkeep,
     /// Records that a caller in this process is probing.
-    probing: Mutex<IdMap<()>>,
+    probing: Mutex<HashSet<RecordId>>,
     mint: Box<dyn Fn() -> u128 + Send + Sync>,
 }
 
@@ -343,7 +343,8 @@ impl Semel {
             settled.as_mut().enable();
             let (record, now) = self.engine().load(id).await?;
             let runs = record.as_ref().is_some_and(|record| runs(record, now));
-            if !(runs && Instant::now() < until) || !self.until_settled(id, settled, until).await? {
+            let is_settled = !runs || Instant::now() >= until;
+            if is_settled || !self.until_settled(id, settled, until).await? {
                 return Ok(record.and_then(|record| seen(record, now)));
             }
         }
@@ -589,7 +590,7 @@ struct Probing<'a> {
 
 impl<'a> Probing<'a> {
     fn begin(engine: &'a Engine, id: RecordId) -> Option<Self> {
-        lock(&engine.probing).insert(id, ()).is_none().then_some(Self { engine, id })
+        lock(&engine.probing).insert(id).then(|| Self { engine, id })
     }
 }
 
@@ -695,7 +696,7 @@ impl Engine {
         let records: Vec<_> = found.value.into_iter().collect::<Result<_>>()?;
         let done = records.iter().flatten().find_map(|record| match &record.state {
             State::Done(done) if record.is_live(found.now) => Some(done.clone()),
-            _ => None,
+            State::Done(_) | State::Running(_) | State::Released(_) | State::Held(_) => None,
         });
         let Some(done) = done else { return Ok(()) };
         let permit_id = done.grant.permit_id;
@@ -769,21 +770,20 @@ impl EngineHandle {
         let (engine, key, permit_id) = (Arc::clone(self), ask.key.clone(), ask.permit_id);
         move || match unheard {
             Unheard::MayAskAgain => Box::new(let_go),
-            Unheard::NeverStarted => Box::new(move |answer| engine.give_back_unheard(answer, key, permit_id)),
+            Unheard::NeverStarted => {
+                Box::new(move |answer| engine.give_back_unheard(&answer, key, permit_id))
+            }
         }
     }
 
-    /// A caller that did not hear the answer never started, so what it was granted is given back at once, and so is what
-    /// it may have been granted. Not what it only renewed: a run that is resumed may well have started before.
-    fn give_back_unheard(self: &Arc<Self>, answer: Result<Settled<Claimed>>, key: Key, permit_id: PermitId) {
-        let was_granted = match &answer {
-            Ok(Settled { answer: Claimed::Run, record: Some(record), .. }) => {
-                is_granted_by_last_write(record)
-            }
-            Ok(_) => false,
+    /// A caller that did not hear the answer never started, so what it was granted is released at once, and so is what
+    /// it may have been granted. Its permit id was minted for this ask, and no other caller knows it.
+    fn give_back_unheard(self: &Arc<Self>, answer: &Result<Settled<Claimed>>, key: Key, permit_id: PermitId) {
+        let may_run = match answer {
+            Ok(settled) => settled.answer == Claimed::Run,
             Err(error) => error.kind() == ErrorKind::Unknown,
         };
-        if was_granted {
+        if may_run {
             self.disown(key, permit_id);
         }
     }
@@ -797,8 +797,10 @@ impl EngineHandle {
         error: Error,
     ) -> Result<Decision> {
         if error.kind() == ErrorKind::Unknown && unheard == Unheard::NeverStarted {
-            // The claim may have taken, and no caller will run under its permit unless it asks again with it.
-            self.disown(claim.key.clone(), permit_id);
+            // The claim may have taken. Its caller may ask again with the permit id in the error; then nothing is given
+            // back.
+            let rule = move |found: Option<&Record>, now: Timestamp| settle::give_back(found, permit_id, now);
+            self.release_unheard(claim.key.clone(), rule);
         }
         let is_outage = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unknown);
         if !is_outage || claim.policy(&self.policy).on_outage == OnOutage::Closed {
@@ -866,19 +868,24 @@ impl EngineHandle {
         }
     }
 
-    /// Gives back, in the background, what a claim may have been granted for a caller that never started.
+    /// Releases, in the background, what was or may have been granted to a caller that is gone and never started.
     pub(super) fn disown(self: &Arc<Self>, key: Key, permit_id: PermitId) {
-        let id = key.id();
         let rule = move |found: Option<&Record>, now: Timestamp| {
-            settle::release(found, permit_id, "never started", now)
+            settle::release(found, permit_id, settle::NEVER_STARTED, now)
         };
+        self.release_unheard(key, rule);
+    }
+
+    fn release_unheard(self: &Arc<Self>, key: Key, rule: impl Rule<ReleaseAnswer>) {
+        let id = key.id();
         let engine = Arc::clone(self);
         let released = move |answer: Result<Settled<ReleaseAnswer>>| match answer {
             Ok(_) => engine.waiters.wake(&id),
             Err(error) => tracing::debug!(key = %id.short(), %error, "semel: the lease decides"),
         };
-        // Nobody waits for it: the answer goes to `released` wherever it comes.
-        self.batcher.ask_unheard(SwapLoop::new(key, Guess::Unknown, rule), released);
+        // Not again after a lost reply: by then, the caller may have asked again and been granted another run.
+        let swap_loop = SwapLoop::new(key, Guess::Unknown, rule).never_twice();
+        self.batcher.ask_unheard(swap_loop, released);
     }
 }
 
@@ -915,11 +922,7 @@ impl Drop for GrantedTogether {
 
 /// Whether the claim that made this permit was granted a run, rather than having resumed one.
 fn was_granted_anew(permit: &Permit) -> bool {
-    permit.last_seen().is_some_and(|record| is_granted_by_last_write(&record))
-}
-
-fn is_granted_by_last_write(record: &Record) -> bool {
-    matches!(&record.state, State::Running(running) if running.grant.fence == record.version)
+    permit.last_seen().is_some_and(|record| settle::is_granted_by_last_write(&record))
 }
 
 /// For asks whose answer may go unheard.

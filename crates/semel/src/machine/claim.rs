@@ -186,8 +186,19 @@ fn claim_held(record: &Record, held: &Held, ask: &Ask, now: Timestamp) -> Ruling
             let probed = Held { probed_at: Some(now), ..held.clone() };
             Ruling::write(Claimed::Probe, record.in_state(State::Held(probed)), now)
         }
-        _ if matches!(record.state, State::Held(_)) => Ruling::unchanged(Claimed::Held),
-        _ => Ruling::write(Claimed::Held, record.in_state(State::Held(held.clone())), now),
+        Probe::None | Probe::Offered | Probe::Landed(_) | Probe::NotLanded | Probe::CannotTell => {
+            stay_held(record, held, now)
+        }
+    }
+}
+
+/// Held, and written as such if it is not yet.
+fn stay_held(record: &Record, held: &Held, now: Timestamp) -> Ruling<Claimed> {
+    match &record.state {
+        State::Held(_) => Ruling::unchanged(Claimed::Held),
+        State::Running(_) | State::Done(_) | State::Released(_) => {
+            Ruling::write(Claimed::Held, record.in_state(State::Held(held.clone())), now)
+        }
     }
 }
 

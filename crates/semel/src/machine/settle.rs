@@ -133,6 +133,26 @@ pub fn release(
     }
 }
 
+/// Why a run was released whose caller never heard of it.
+pub(crate) const NEVER_STARTED: &str = "never started";
+
+/// Decides whether a run is given back whose caller never heard that it may run. Only if nothing was written since it
+/// was granted: a caller that asked again under its permit id may have started.
+pub fn give_back(found: Option<&Record>, permit_id: PermitId, now: Timestamp) -> Ruling<ReleaseAnswer> {
+    match live(found, now) {
+        Some(record) if is_granted_by_last_write(record) && record.state.grant().permit_id == permit_id => {
+            let next = released(record, record.state.grant().clone(), NEVER_STARTED);
+            Ruling::write(ReleaseAnswer::Released, next, now)
+        }
+        _ => Ruling::unchanged(ReleaseAnswer::NotHolding),
+    }
+}
+
+/// Whether the record's last write is the one that granted its run.
+pub(crate) fn is_granted_by_last_write(record: &Record) -> bool {
+    matches!(&record.state, State::Running(running) if running.grant.fence == record.version)
+}
+
 /// Decides whether an operator takes a run away from its caller: the next claim runs. `by` is minted by the operator: it
 /// shows that a revocation took whose reply was lost.
 pub fn revoke(

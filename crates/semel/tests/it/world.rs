@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel::store::{MemoryStore, Store};
-use semel::{Claim, Decision, Fingerprint, Key, Outcome, Permit, Semel, SemelBuilder};
+use semel::store::{Caching, Loaded, MemoryStore, Reply, Store, SwapReplies, Swaps};
+use semel::{Claim, Decision, Fingerprint, Key, Outcome, Permit, RecordId, Semel, SemelBuilder};
 use semel_testkit::ManualClock;
 
 pub(crate) const LEASE: Duration = Duration::from_mins(1);
@@ -64,4 +64,29 @@ pub(crate) fn replayed(decision: Decision) -> String {
         Decision::Replay(replay) => String::from_utf8(replay.outcome().bytes().to_vec()).unwrap(),
         other => panic!("expected a replay, was told {}", other.as_str()),
     }
+}
+
+/// A store whose answers engines may keep in memory, as those of a store on another machine.
+pub(crate) struct Remote(Arc<dyn Store>);
+
+impl Remote {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self(store)
+    }
+}
+
+fn cacheable<T: Send + Unpin + 'static>(reply: Reply<T>) -> Reply<T> {
+    Reply::later(async move { Ok(reply.await?.caching(Caching::Allowed)) })
+}
+
+impl Store for Remote {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
+        cacheable(self.0.swap(batch))
+    }
+
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
+        cacheable(self.0.load(ids))
+    }
+
+    semel_testkit::delegate!(0: sweep, scan);
 }

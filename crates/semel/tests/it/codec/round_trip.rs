@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::codec::{decode, encode};
-use semel::record::{Done, Duplicates, Mismatches, PermitId, Record, State, Step, Version};
+use semel::record::{Done, Duplicates, Grant, Mismatches, PermitId, Record, State, Step, Version};
 use semel::{Fingerprint, Key, Lapse, Outcome, OutcomeKind};
 
-use super::samples::{done, minimal, samples};
+use super::samples::{done, minimal, samples, samples_2};
 
 #[test]
 fn every_shape_of_a_record_comes_back_as_it_was() {
@@ -33,6 +33,13 @@ fn every_shape_of_a_record_comes_back_as_it_was() {
 }
 
 #[test]
+fn everything_that_format_2_added_comes_back_as_it_was() {
+    for (name, record) in samples_2() {
+        assert_eq!(decode(&encode(&record).unwrap()).unwrap(), record, "{name}");
+    }
+}
+
+#[test]
 fn every_shape_of_an_outcome_comes_back_as_it_was() {
     let kinds = [OutcomeKind::Success, OutcomeKind::Failure, OutcomeKind::Other("skipped".into())];
     for (kind, shape) in kinds.iter().flat_map(|kind| (0..8_u8).map(move |shape| (kind, shape))) {
@@ -47,7 +54,9 @@ fn every_shape_of_an_outcome_comes_back_as_it_was() {
             outcome = outcome.details(&serde_json::json!({ "note": "ü" }));
         }
         let settled_at = Timestamp::from_micros(5);
-        let state = Done { permit_id: PermitId::new(7), fence: Version::new(3), settled_at, outcome };
+        let grant =
+            Grant { permit_id: PermitId::new(7), fence: Version::new(3), ..Grant::forgotten(settled_at) };
+        let state = Done { grant, settled_at, outcome };
         let record = Record { state: State::Done(state), ..minimal() };
         assert_eq!(decode(&encode(&record).unwrap()).unwrap(), record);
     }

@@ -4,12 +4,55 @@ use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::record::{
-    Done, Duplicates, Held, Mismatches, PermitId, Record, Released, Running, State, Step, Version,
+    AttemptEnd, Done, Duplicates, EndedAttempt, Grant, Held, HoldReason, Mismatches, PermitId, Record,
+    Released, Running, State, Step, Version,
 };
 use semel::{Fingerprint, Key, Lapse, Outcome, OutcomeKind};
 use serde_json::json;
 
-/// Name, bytes as hex text, and the record that they hold.
+/// One record for each shape that only format 2 can hold.
+pub(super) fn samples_2() -> Vec<(&'static str, Record)> {
+    let grant = Grant {
+        permit_id: PermitId::new(0xfeed),
+        owner: "worker-2".into(),
+        fence: Version::new(40),
+        granted_at: at(1_500),
+    };
+    let past = |number: u32, end, reason: &str| EndedAttempt {
+        number,
+        owner: "worker-1".into(),
+        from: at(1_000),
+        until: at(1_400),
+        end,
+        reason: reason.into(),
+    };
+    let ends = [AttemptEnd::Completed, AttemptEnd::Released, AttemptEnd::Lapsed, AttemptEnd::Held];
+    let past_attempts: Vec<_> =
+        ends.into_iter().cycle().zip(1..=7).map(|(end, number)| past(number, end, "why")).collect();
+    let base = Record { label: Some("POST /charges".into()), past_attempts, ..minimal() };
+    let held = |reason| {
+        let (held_at, probed_at) = (at(2_000), Some(at(2_500)));
+        State::Held(Held { grant: grant.clone(), held_at, reason, probed_at, steps: Vec::new() })
+    };
+    let outcome = Outcome::new(OutcomeKind::Other("success".into()), *b"paid")
+        .reference("charge", "ch_1")
+        .reference("charge", "ch_2")
+        .details(&json!({}));
+    let (settled_at, steps) = (at(2_000), Vec::new());
+    let released = Released { grant: grant.clone(), settled_at, reason: "declined".into(), steps };
+    vec![
+        (
+            "done",
+            Record { state: State::Done(Done { grant: grant.clone(), settled_at, outcome }), ..base.clone() },
+        ),
+        ("released", Record { state: State::Released(released), ..base.clone() }),
+        ("held after a lapse", Record { state: held(HoldReason::Lapsed), ..base.clone() }),
+        ("held for its attempts", Record { state: held(HoldReason::Attempts), ..base.clone() }),
+        ("held by its run", Record { state: held(HoldReason::Unknown("lapsed".into())), ..base }),
+    ]
+}
+
+/// Name, bytes of format 1 as hex text, and the record that they hold.
 pub(super) fn samples() -> Vec<(&'static str, Vec<u8>, Record)> {
     vec![
         ("minimal", hex(include_str!("../fixtures/v1/minimal.hex")), minimal()),
@@ -22,7 +65,7 @@ pub(super) fn samples() -> Vec<(&'static str, Vec<u8>, Record)> {
 }
 
 /// The bytes in a hex text, whose lines end in a comment.
-fn hex(text: &str) -> Vec<u8> {
+pub(super) fn hex(text: &str) -> Vec<u8> {
     let digits: String = text.lines().filter_map(|line| line.split('#').next()).map(str::trim).collect();
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
 }
@@ -49,9 +92,16 @@ pub(super) fn minimal() -> Record {
     Record {
         key: Key::new("o", "n").unwrap(),
         fingerprint: None,
-        state: State::Released(Released { settled_at: at(1), reason: "".into(), steps: Vec::new() }),
+        label: None,
+        state: State::Released(Released {
+            grant: Grant::forgotten(at(1)),
+            settled_at: at(1),
+            reason: "".into(),
+            steps: Vec::new(),
+        }),
         attempt: 1,
         attempts_forgiven: 0,
+        past_attempts: Vec::new(),
         lapse: Lapse::Rerun,
         retention: Duration::from_micros(1),
         first_seen_at: at(1),
@@ -69,10 +119,12 @@ fn running() -> Record {
         key: Key::scoped(["acme", "eu"], "charge", "order-1042").unwrap(),
         fingerprint: Some(Fingerprint::from_bytes(fingerprint.try_into().unwrap())),
         state: State::Running(Running {
-            permit_id: PermitId::new(0x0123_4567_89ab_cdef_0011_2233_4455_6677),
-            owner: "worker-1".into(),
-            fence: Version::new(299),
-            granted_at: at(1_760_000_000_250_000),
+            grant: Grant {
+                permit_id: PermitId::new(0x0123_4567_89ab_cdef_0011_2233_4455_6677),
+                owner: "worker-1".into(),
+                fence: Version::new(299),
+                granted_at: at(1_760_000_000_250_000),
+            },
             leased_at: at(1_760_000_000_500_000),
             lease: Duration::from_mins(1),
             steps: vec![
@@ -100,9 +152,14 @@ pub(super) fn done() -> Record {
     Record {
         key: Key::scoped(["acme"], "charge", "café").unwrap(),
         fingerprint: Some(Fingerprint::from_bytes([0x11; 32])),
+        label: None,
+        past_attempts: Vec::new(),
         state: State::Done(Done {
-            permit_id: PermitId::new(u128::MAX),
-            fence: Version::new(u64::MAX),
+            grant: Grant {
+                permit_id: PermitId::new(u128::MAX),
+                fence: Version::new(u64::MAX),
+                ..Grant::forgotten(at(u64::MAX))
+            },
             settled_at: at(u64::MAX),
             outcome: Outcome::new(OutcomeKind::Other("skipped".into()), *b"\x00\x80\xff paid")
                 .reference("primary", "pay-1")
@@ -129,8 +186,7 @@ fn failure() -> Record {
     Record {
         key: Key::new("charge", "order-9").unwrap(),
         state: State::Done(Done {
-            permit_id: PermitId::new(1),
-            fence: Version::new(1),
+            grant: Grant { permit_id: PermitId::new(1), fence: Version::new(1), ..Grant::forgotten(at(20)) },
             settled_at: at(20),
             outcome: Outcome::failure(*b""),
         }),
@@ -146,6 +202,7 @@ fn released() -> Record {
     Record {
         key: Key::new("charge", "order-7").unwrap(),
         state: State::Released(Released {
+            grant: Grant::forgotten(at(16_383)),
             settled_at: at(16_383),
             reason: "card declined".into(),
             steps: vec![Step { name: "reserve".into(), value: [].into() }],
@@ -164,7 +221,13 @@ fn released() -> Record {
 fn held() -> Record {
     Record {
         key: Key::new("charge", "order-8").unwrap(),
-        state: State::Held(Held { held_at: at(2_000), reason: "lapsed".into(), steps: Vec::new() }),
+        state: State::Held(Held {
+            grant: Grant::forgotten(at(2_000)),
+            held_at: at(2_000),
+            reason: HoldReason::Lapsed,
+            probed_at: None,
+            steps: Vec::new(),
+        }),
         attempt: 5,
         attempts_forgiven: 4,
         lapse: Lapse::Hold,

@@ -1,4 +1,4 @@
-//! The payload without its envelope, as the memory store keeps it.
+//! What the memory store keeps.
 
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ fn ask(name: &str) -> Ask {
     Ask {
         key: Key::scoped(["acme"], "charge", name).unwrap(),
         fingerprint: Some(Fingerprint::from_bytes([5; 32])),
+        label: None,
         permit_id: PermitId::new(77),
         owner: "worker-1".into(),
         reentry: Reentry::Refused,
@@ -38,9 +39,9 @@ async fn what_the_memory_store_hands_back_is_what_it_was_given() {
     let drafts: Vec<_> = batch.iter().map(|swap| swap.next.clone()).collect();
     let loaded = |reply: &SwapReply| match reply {
         SwapReply::Swapped(record) => Record::clone(record),
-        SwapReply::Stale(_) | SwapReply::Full => panic!("{reply:?}"),
+        SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) => panic!("{reply:?}"),
     };
-    let answer = store.swap(batch).await.unwrap();
+    let answer = store.swap(batch.into()).await.unwrap();
     let swapped: Vec<Record> = answer.value.iter().map(loaded).collect();
     let expected: Vec<Record> = drafts
         .into_iter()
@@ -48,6 +49,6 @@ async fn what_the_memory_store_hands_back_is_what_it_was_given() {
         .map(|(draft, stored)| Record::clone(&draft.stamp(stored.version, stored.changed_at)))
         .collect();
     assert_eq!(swapped, expected);
-    let kept = store.load(vec![run.key.id(), done.key.id()]).await.unwrap().value;
+    let kept = store.load(vec![run.key.id(), done.key.id()]).await.unwrap().records().unwrap();
     assert_eq!(kept.into_iter().flatten().collect::<Vec<_>>(), expected);
 }

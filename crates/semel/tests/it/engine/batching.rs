@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use semel::record::Record;
-use semel::store::{MemoryStore, Page, Reply, Scan, Store, Swap, SwapReplies, SwapReply, Swaps, Swept};
+use semel::store::{Loaded, MemoryStore, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel::{Claim, RecordId, Semel};
 use tokio::time::Instant;
 
@@ -87,20 +86,20 @@ async fn a_thousand_callers_share_a_handful_of_round_trips() {
 async fn a_store_that_panics_leaves_nobody_waiting() {
     struct Panics;
     impl Store for Panics {
-        fn swap(&self, _: Vec<Swap>) -> Reply<Vec<SwapReply>> {
-            Box::pin(async {
+        fn swap(&self, _: Swaps) -> Reply<SwapReplies> {
+            Reply::later(async {
                 tokio::task::yield_now().await;
                 panic!("on purpose")
             })
         }
-        fn load(&self, _: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
-            Box::pin(async { panic!("on purpose") })
+        fn load(&self, _: Vec<RecordId>) -> Reply<Vec<Loaded>> {
+            Reply::later(async { panic!("on purpose") })
         }
         fn sweep(&self, _: usize) -> Reply<Swept> {
-            Box::pin(async { panic!("on purpose") })
+            Reply::later(async { panic!("on purpose") })
         }
         fn scan(&self, _: Scan) -> Reply<Page> {
-            Box::pin(async { panic!("on purpose") })
+            Reply::later(async { panic!("on purpose") })
         }
     }
     let semel = Semel::new(Panics);

@@ -6,6 +6,7 @@ mod claiming;
 mod duplicates;
 mod handing_on;
 mod heartbeat;
+mod interleaving;
 mod keys;
 mod lapse;
 mod lost_replies;

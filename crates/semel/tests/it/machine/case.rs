@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::record::{
-    Done, Duplicates, Held, Mismatches, PermitId, Record, Released, Running, State, Step, Version,
+    AttemptEnd, Done, Duplicates, EndedAttempt, Grant, Held, HoldReason, Mismatches, PermitId, Record,
+    Released, Running, State, Step, Version,
 };
 use semel::{Fingerprint, Key, Lapse, Outcome};
 
@@ -36,12 +37,29 @@ pub(super) enum Found {
     RunningHold,
     Done,
     Released,
+    /// Held after a lapse, and not probed yet.
     Held,
+    /// Held after a lapse, and probed less than ten seconds ago.
+    HeldProbed,
+    /// Held because its attempts are used up.
+    HeldForAttempts,
 }
 
 impl Found {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Absent, Self::RunningRerun, Self::RunningHold, Self::Done, Self::Released, Self::Held];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Absent,
+        Self::RunningRerun,
+        Self::RunningHold,
+        Self::Done,
+        Self::Released,
+        Self::Held,
+        Self::HeldProbed,
+        Self::HeldForAttempts,
+    ];
+
+    pub(super) fn is_held(self) -> bool {
+        matches!(self, Self::Held | Self::HeldProbed | Self::HeldForAttempts)
+    }
 
     pub(super) fn is_running(self) -> bool {
         matches!(self, Self::RunningRerun | Self::RunningHold)
@@ -54,7 +72,7 @@ impl Found {
             Self::Absent => true,
             Self::Done | Self::Released => moment >= Moment::AtRetentionEnd,
             Self::RunningRerun => moment >= Moment::AtLifeEnd,
-            Self::RunningHold | Self::Held => false,
+            Self::RunningHold | Self::Held | Self::HeldProbed | Self::HeldForAttempts => false,
         }
     }
 
@@ -63,7 +81,7 @@ impl Found {
         match self {
             Self::Done | Self::Released => Some(RETENTION_END),
             Self::RunningRerun => Some(LIFE_END),
-            Self::Absent | Self::RunningHold | Self::Held => None,
+            Self::Absent | Self::RunningHold | Self::Held | Self::HeldProbed | Self::HeldForAttempts => None,
         }
     }
 }
@@ -184,37 +202,52 @@ pub(super) fn other_outcome() -> Outcome {
     Outcome::success(*b"paid").reference("primary", "pay-2")
 }
 
+/// An attempt that ended before the one that the record is about.
+pub(super) fn past_attempt() -> EndedAttempt {
+    EndedAttempt {
+        number: ATTEMPT - 1,
+        owner: "worker-0".into(),
+        from: Timestamp::from_micros(FIRST_SEEN_AT),
+        until: Timestamp::from_micros(GRANTED_AT - 1),
+        end: AttemptEnd::Released,
+        reason: "no network".into(),
+    }
+}
+
+/// The grant of the permit [`MINE`].
+pub(super) fn grant() -> Grant {
+    let granted_at = Timestamp::from_micros(GRANTED_AT);
+    Grant { permit_id: MINE, owner: "worker-1".into(), fence: FENCE, granted_at }
+}
+
 /// The record under the permit [`MINE`].
 pub(super) fn record(found: Found, prints: Prints, attempts_forgiven: u32) -> Option<Record> {
     let at = Timestamp::from_micros;
+    let (grant, settled_at) = (grant(), at(LEASED_AT));
+    let held = |reason, probed_at| {
+        State::Held(Held { grant: self::grant(), held_at: at(LEASED_AT), reason, probed_at, steps: steps() })
+    };
     let state = match found {
         Found::Absent => return None,
-        Found::RunningRerun | Found::RunningHold => State::Running(Running {
-            permit_id: MINE,
-            owner: "worker-1".into(),
-            fence: FENCE,
-            granted_at: at(GRANTED_AT),
-            leased_at: at(LEASED_AT),
-            lease: LEASE,
-            steps: steps(),
-        }),
-        Found::Done => State::Done(Done {
-            permit_id: MINE,
-            fence: FENCE,
-            settled_at: at(LEASED_AT),
-            outcome: first_outcome(),
-        }),
-        Found::Released => {
-            State::Released(Released { settled_at: at(LEASED_AT), reason: "no funds".into(), steps: steps() })
+        Found::RunningRerun | Found::RunningHold => {
+            State::Running(Running { grant, leased_at: at(LEASED_AT), lease: LEASE, steps: steps() })
         }
-        Found::Held => State::Held(Held { held_at: at(LEASED_AT), reason: "lapsed".into(), steps: steps() }),
+        Found::Done => State::Done(Done { grant, settled_at, outcome: first_outcome() }),
+        Found::Released => {
+            State::Released(Released { grant, settled_at, reason: "no funds".into(), steps: steps() })
+        }
+        Found::Held => held(HoldReason::Lapsed, None),
+        Found::HeldProbed => held(HoldReason::Lapsed, Some(at(CHANGED_AT))),
+        Found::HeldForAttempts => held(HoldReason::Attempts, None),
     };
     Some(Record {
         key: key(),
         fingerprint: prints.on_record(),
+        label: Some("POST /charges".into()),
         state,
         attempt: ATTEMPT,
         attempts_forgiven,
+        past_attempts: vec![past_attempt()],
         lapse: if found == Found::RunningHold { Lapse::Hold } else { Lapse::Rerun },
         retention: RETENTION,
         first_seen_at: at(FIRST_SEEN_AT),

@@ -86,6 +86,11 @@ impl Case {
     fn lapsed(&self, found: Found) -> bool {
         self.found == found && self.moment.lease_lapsed()
     }
+
+    /// Held or lapsed under hold, for a reason that a probe may clear up.
+    fn in_doubt(&self) -> bool {
+        self.lapsed(Found::RunningHold) || matches!(self.found, Found::Held | Found::HeldProbed)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +100,7 @@ pub(super) enum Told {
     Busy,
     Mismatch,
     Held,
-    Look,
+    Probe,
 }
 
 impl Told {
@@ -106,7 +111,7 @@ impl Told {
             Self::Busy => Claimed::Busy { retry_after: Duration::from_micros(LEASE_END - moment.micros()) },
             Self::Mismatch => Claimed::Mismatch,
             Self::Held => Claimed::Held,
-            Self::Look => Claimed::Look,
+            Self::Probe => Claimed::Probe,
         }
     }
 }
@@ -119,6 +124,7 @@ pub(super) enum Writes {
     Renewal,
     Mismatch,
     HeldAsLapsed,
+    HeldForProbe,
     HeldForAttempts,
     LandedOutcome,
 }
@@ -138,17 +144,17 @@ const ROWS: [Row; 16] = [
     ("lapsed under rerun, attempts used up",
         |c| c.lapsed(Found::RunningRerun) && c.attempts.used_up(), Told::Held, Writes::HeldForAttempts),
     ("lapsed under rerun", |c| c.lapsed(Found::RunningRerun), Told::Run, Writes::NextRun),
-    ("lapsed under hold, the caller can look", |c| c.lapsed(Found::RunningHold) && c.probe == Probe::Offered,
-        Told::Look, Writes::Nothing),
-    ("lapsed under hold, it landed", |c| c.lapsed(Found::RunningHold) && c.probe == Probe::Landed(landed()),
+    ("in doubt, the caller brings a probe and none was asked lately",
+        |c| c.in_doubt() && c.found != Found::HeldProbed && c.probe == Probe::Offered,
+        Told::Probe, Writes::HeldForProbe),
+    ("in doubt, it landed", |c| c.in_doubt() && c.probe == Probe::Landed(landed()),
         Told::Replay, Writes::LandedOutcome),
-    ("lapsed under hold, it did not land, attempts used up",
-        |c| c.lapsed(Found::RunningHold) && c.probe == Probe::NotLanded && c.attempts.used_up(),
+    ("in doubt, it did not land, attempts used up",
+        |c| c.in_doubt() && c.probe == Probe::NotLanded && c.attempts.used_up(),
         Told::Held, Writes::HeldForAttempts),
-    ("lapsed under hold, it did not land", |c| c.lapsed(Found::RunningHold) && c.probe == Probe::NotLanded,
-        Told::Run, Writes::NextRun),
-    ("lapsed under hold, nobody can tell", |c| c.lapsed(Found::RunningHold), Told::Held, Writes::HeldAsLapsed),
-    ("held", |c| c.found == Found::Held, Told::Held, Writes::Nothing),
+    ("in doubt, it did not land", |c| c.in_doubt() && c.probe == Probe::NotLanded, Told::Run, Writes::NextRun),
+    ("lapsed under hold, otherwise", |c| c.lapsed(Found::RunningHold), Told::Held, Writes::HeldAsLapsed),
+    ("held, otherwise", |c| c.found.is_held(), Told::Held, Writes::Nothing),
     ("released, attempts used up", |c| c.found == Found::Released && c.attempts.used_up(),
         Told::Held, Writes::HeldForAttempts),
     ("released", |c| c.found == Found::Released, Told::Run, Writes::NextRun),
@@ -171,14 +177,17 @@ pub(super) fn expected(writes: Writes, case: &Case, found: Option<&Record>, ask:
     match (writes, found) {
         (Writes::FirstRun, _) => expect::first_run(ask, moment),
         (Writes::Nothing, _) | (_, None) => None,
-        (Writes::NextRun, Some(record)) => expect::next_run(record, ask, steps_carried_over(case), moment),
+        (Writes::NextRun, Some(record)) => {
+            expect::next_run(case.found, record, ask, steps_carried_over(case), moment)
+        }
         (Writes::Renewal, Some(record)) => expect::renewed(record, ask.lease, moment),
         (Writes::Mismatch, Some(record)) => {
             expect::mismatched(case.found, record, ask.fingerprint.unwrap(), moment)
         }
-        (Writes::HeldAsLapsed, Some(record)) => expect::held(record, "lapsed", moment),
-        (Writes::HeldForAttempts, Some(record)) => expect::held(record, "attempts", moment),
-        (Writes::LandedOutcome, Some(record)) => expect::run_done(record, &landed(), moment),
+        (Writes::HeldAsLapsed, Some(record)) => expect::held_as_lapsed(record, None, moment),
+        (Writes::HeldForProbe, Some(record)) => expect::held_as_lapsed(record, Some(moment.now()), moment),
+        (Writes::HeldForAttempts, Some(record)) => expect::held_for_attempts(case.found, record, moment),
+        (Writes::LandedOutcome, Some(record)) => expect::found_done(case.found, record, &landed(), moment),
     }
 }
 
@@ -243,6 +252,7 @@ fn ask(case: &Case) -> Ask {
     Ask {
         key: key(),
         fingerprint: case.prints.on_ask(),
+        label: Some("PUT /charges".into()),
         permit_id: if case.permit == Permit::Mine { MINE } else { OTHERS },
         owner: if case.owner == Owner::Same { "worker-1" } else { "worker-2" }.into(),
         reentry: case.reentry,
@@ -272,5 +282,5 @@ fn every_claim_is_ruled_as_the_table_says() {
         println!("  {used:>7}  {}", row.0);
         assert!(used > 0, "no combination reaches the row `{}`", row.0);
     }
-    assert_eq!(combinations, 155_520);
+    assert_eq!(combinations, 207_360);
 }

@@ -8,11 +8,14 @@ use semel::clock::Timestamp;
 use semel::machine::Ruling;
 use semel::machine::claim::Ask;
 use semel::record::{
-    Done, Duplicates, Held, Keep, Mismatches, PermitId, Record, Released, Running, State, Step, Version,
+    AttemptEnd, Done, Duplicates, EndedAttempt, Grant, Held, HoldReason, Keep, Mismatches, PermitId, Record,
+    Released, Running, State, Step, Version,
 };
 use semel::{Fingerprint, Lapse, Outcome};
 
-use super::case::{FENCE, Found, MINE, Moment, NOTED_REQUEST};
+use super::case::{
+    ATTEMPT, Found, GRANTED_AT, LEASE_END, LEASED_AT, Moment, NOTED_REQUEST, grant, past_attempt, steps,
+};
 
 /// The version that the store gives the write.
 pub(super) const NEXT_VERSION: Version = Version::new(9);
@@ -41,14 +44,41 @@ fn kept_while_running(lapse: Lapse, lease: Duration, retention: Duration) -> Kee
 
 fn granted(ask: &Ask, steps: Vec<Step>, moment: Moment) -> State {
     State::Running(Running {
-        permit_id: ask.permit_id,
-        owner: Arc::clone(&ask.owner),
-        fence: NEXT_VERSION,
-        granted_at: stamped_at(moment),
+        grant: Grant {
+            permit_id: ask.permit_id,
+            owner: Arc::clone(&ask.owner),
+            fence: NEXT_VERSION,
+            granted_at: stamped_at(moment),
+        },
         leased_at: stamped_at(moment),
         lease: ask.lease,
         steps,
     })
+}
+
+/// The history of a record once another than its run has decided what comes next.
+fn history(found: Found, moment: Moment) -> Vec<EndedAttempt> {
+    let (until, end, reason) = match found {
+        Found::RunningRerun | Found::RunningHold if moment.lease_lapsed() => {
+            (LEASE_END, AttemptEnd::Lapsed, "")
+        }
+        Found::RunningRerun | Found::RunningHold => {
+            (moment.micros(), AttemptEnd::Lapsed, "its owner claimed it again")
+        }
+        Found::Released => (LEASED_AT, AttemptEnd::Released, "no funds"),
+        Found::Held | Found::HeldProbed => (LEASED_AT, AttemptEnd::Lapsed, ""),
+        Found::HeldForAttempts => (LEASED_AT, AttemptEnd::Held, "attempts"),
+        Found::Done | Found::Absent => panic!("no attempt follows {found:?}"),
+    };
+    let last = EndedAttempt {
+        number: ATTEMPT,
+        owner: "worker-1".into(),
+        from: Timestamp::from_micros(GRANTED_AT),
+        until: Timestamp::from_micros(until),
+        end,
+        reason: reason.into(),
+    };
+    vec![past_attempt(), last]
 }
 
 /// Everything comes from the ask; nothing is left of what was there.
@@ -56,9 +86,11 @@ pub(super) fn first_run(ask: &Ask, moment: Moment) -> Expected {
     let next = Record {
         key: ask.key.clone(),
         fingerprint: ask.fingerprint,
+        label: ask.label.clone(),
         state: granted(ask, Vec::new(), moment),
         attempt: 1,
         attempts_forgiven: 0,
+        past_attempts: Vec::new(),
         lapse: ask.lapse,
         retention: ask.retention,
         first_seen_at: stamped_at(moment),
@@ -72,12 +104,20 @@ pub(super) fn first_run(ask: &Ask, moment: Moment) -> Expected {
 }
 
 /// A new permit over what was there: the policy is the ask's, the history is the record's.
-pub(super) fn next_run(record: &Record, ask: &Ask, steps: Vec<Step>, moment: Moment) -> Expected {
+pub(super) fn next_run(
+    found: Found,
+    record: &Record,
+    ask: &Ask,
+    steps: Vec<Step>,
+    moment: Moment,
+) -> Expected {
     let fingerprint = if ask.fingerprint.is_some() { ask.fingerprint } else { record.fingerprint };
     let next = Record {
         fingerprint,
+        label: ask.label.clone(),
         state: granted(ask, steps, moment),
         attempt: record.attempt + 1,
+        past_attempts: history(found, moment),
         lapse: ask.lapse,
         retention: ask.retention,
         ..record.clone()
@@ -96,35 +136,88 @@ pub(super) fn renewed(record: &Record, lease: Duration, moment: Moment) -> Expec
     written(next, moment, keep)
 }
 
-pub(super) fn held(record: &Record, reason: &str, moment: Moment) -> Expected {
-    let held = Held { held_at: stamped_at(moment), reason: reason.into(), steps: super::case::steps() };
+/// Held since the end of its lease, with the run's own grant; probed at `probed_at`, if it is about to be.
+pub(super) fn held_as_lapsed(record: &Record, probed_at: Option<Timestamp>, moment: Moment) -> Expected {
+    let held_at = match &record.state {
+        State::Held(held) => held.held_at,
+        State::Running(_) | State::Done(_) | State::Released(_) => Timestamp::from_micros(LEASE_END),
+    };
+    let held = Held { grant: grant(), held_at, reason: HoldReason::Lapsed, probed_at, steps: steps() };
     written(Record { state: State::Held(held), ..record.clone() }, moment, Keep::Forever)
 }
 
-pub(super) fn released(record: &Record, reason: &str, attempts_forgiven: u32, moment: Moment) -> Expected {
-    let released =
-        Released { settled_at: stamped_at(moment), reason: reason.into(), steps: super::case::steps() };
-    let next = Record { state: State::Released(released), attempts_forgiven, ..record.clone() };
+/// Held from now on, because the attempts are used up; how the last one ended is kept.
+pub(super) fn held_for_attempts(found: Found, record: &Record, moment: Moment) -> Expected {
+    let past_attempts = history(found, moment);
+    held(&Record { past_attempts, ..record.clone() }, HoldReason::Attempts, moment)
+}
+
+pub(super) fn held(record: &Record, reason: HoldReason, moment: Moment) -> Expected {
+    let held = Held { grant: grant(), held_at: stamped_at(moment), reason, probed_at: None, steps: steps() };
+    written(Record { state: State::Held(held), ..record.clone() }, moment, Keep::Forever)
+}
+
+/// A run that gives up keeps its grant, and is no past attempt yet.
+pub(super) fn released(record: &Record, reason: &str, moment: Moment) -> Expected {
+    released_under(grant(), record, reason, moment)
+}
+
+/// A record that was released by another has the grant of that decision, and the run in its history.
+pub(super) fn released_by(
+    permit_id: PermitId,
+    found: Found,
+    record: &Record,
+    reason: &str,
+    moment: Moment,
+) -> Expected {
+    let grant = Grant { permit_id, fence: NEXT_VERSION, ..grant() };
+    let record =
+        Record { attempts_forgiven: ATTEMPT, past_attempts: history(found, moment), ..record.clone() };
+    released_under(grant, &record, reason, moment)
+}
+
+/// A run that an operator took away: under the operator's permit id, and otherwise as a run that gave up.
+pub(super) fn revoked(by: PermitId, record: &Record, reason: &str, moment: Moment) -> Expected {
+    released_under(Grant { permit_id: by, ..grant() }, record, reason, moment)
+}
+
+fn released_under(grant: Grant, record: &Record, reason: &str, moment: Moment) -> Expected {
+    let released = Released { grant, settled_at: stamped_at(moment), reason: reason.into(), steps: steps() };
+    let next = Record { state: State::Released(released), ..record.clone() };
     written(next, moment, Keep::For(record.retention))
 }
 
-/// A run that was granted before ends: its fence stays.
+/// A run that was granted before ends: its grant stays.
 pub(super) fn run_done(record: &Record, outcome: &Outcome, moment: Moment) -> Expected {
-    done(record, MINE, FENCE, outcome, moment)
+    done(record, grant(), outcome, moment)
 }
 
-/// No run had this fence: the write that settles is the one that grants.
-pub(super) fn done_at_once(
-    record: &Record,
+/// A run that another found to be done: its grant stays, and how it ended is in the history.
+pub(super) fn found_done(found: Found, record: &Record, outcome: &Outcome, moment: Moment) -> Expected {
+    let past_attempts = history(found, moment);
+    run_done(&Record { past_attempts, ..record.clone() }, outcome, moment)
+}
+
+/// A record that was decided by another: under the permit of that decision, with the run in its history.
+pub(super) fn decided_done(
     permit_id: PermitId,
+    found: Found,
+    record: &Record,
     outcome: &Outcome,
     moment: Moment,
 ) -> Expected {
-    done(record, permit_id, NEXT_VERSION, outcome, moment)
+    let past_attempts = history(found, moment);
+    let grant = Grant { permit_id, fence: NEXT_VERSION, ..grant() };
+    done(&Record { past_attempts, ..record.clone() }, grant, outcome, moment)
 }
 
-fn done(record: &Record, permit_id: PermitId, fence: Version, outcome: &Outcome, moment: Moment) -> Expected {
-    let done = Done { permit_id, fence, settled_at: stamped_at(moment), outcome: outcome.clone() };
+/// No run had this fence: the write that settles is the one that grants.
+pub(super) fn done_at_once(granted: &Record, outcome: &Outcome, moment: Moment) -> Expected {
+    done(granted, granted.state.grant().clone(), outcome, moment)
+}
+
+fn done(record: &Record, grant: Grant, outcome: &Outcome, moment: Moment) -> Expected {
+    let done = Done { grant, settled_at: stamped_at(moment), outcome: outcome.clone() };
     written(Record { state: State::Done(done), ..record.clone() }, moment, Keep::For(record.retention))
 }
 
@@ -164,20 +257,18 @@ where
 /// What a store does that stamps with its own code: it sets what is zero.
 fn stamped_by_a_server(draft: &Record, moment: Moment) -> Record {
     let mut record = draft.clone();
-    let moments = match &mut record.state {
-        State::Running(running) => vec![&mut running.grant.granted_at, &mut running.leased_at],
-        State::Done(done) => vec![&mut done.settled_at],
-        State::Released(released) => vec![&mut released.settled_at],
-        State::Held(held) => vec![&mut held.held_at],
+    let (grant, settled_or_leased_at) = match &mut record.state {
+        State::Running(running) => (&mut running.grant, &mut running.leased_at),
+        State::Done(done) => (&mut done.grant, &mut done.settled_at),
+        State::Released(released) => (&mut released.grant, &mut released.settled_at),
+        State::Held(held) => (&mut held.grant, &mut held.held_at),
     };
+    if grant.fence.get() == 0 {
+        grant.fence = NEXT_VERSION;
+    }
+    let moments = [&mut grant.granted_at, settled_or_leased_at];
     for open in moments.into_iter().chain([&mut record.first_seen_at]).filter(|moment| **moment == OPEN) {
         *open = stamped_at(moment);
-    }
-    match &mut record.state {
-        State::Running(Running { fence, .. }) | State::Done(Done { fence, .. }) if fence.get() == 0 => {
-            *fence = NEXT_VERSION;
-        }
-        State::Running(_) | State::Done(_) | State::Released(_) | State::Held(_) => {}
     }
     Record { changed_at: stamped_at(moment), version: NEXT_VERSION, ..record }
 }

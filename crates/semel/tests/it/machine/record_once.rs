@@ -24,13 +24,12 @@ fn expected_record(
     outcome: &Outcome,
 ) -> Expected {
     let moment = case.moment;
-    let at_once = |granted: Expected| {
-        granted.and_then(|(record, _)| expect::done_at_once(&record, ask.permit_id, outcome, moment))
-    };
+    let at_once =
+        |granted: Expected| granted.and_then(|(record, _)| expect::done_at_once(&record, outcome, moment));
     match (writes, found) {
         (Writes::FirstRun, _) => at_once(expect::first_run(ask, moment)),
         (Writes::NextRun, Some(record)) => {
-            at_once(expect::next_run(record, ask, steps_carried_over(case), moment))
+            at_once(expect::next_run(case.found, record, ask, steps_carried_over(case), moment))
         }
         // Its own run was going on: the outcome ends that run, under that run's fence and policy.
         (Writes::Renewal, Some(record)) => expect::run_done(record, outcome, moment),
@@ -63,5 +62,5 @@ fn record_once_is_told_what_a_claim_would_be_told_unless_it_may_run() {
         }
     });
     println!("record_once: {combinations} combinations, {retries} of them retries of a lost reply");
-    assert_eq!((combinations, retries), (311_040, 5_760));
+    assert_eq!((combinations, retries), (414_720, 5_760));
 }

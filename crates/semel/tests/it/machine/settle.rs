@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
+use semel::clock::Timestamp;
+use semel::machine::Write;
+use semel::machine::claim::{Ask, Claimed, PROBE_PAUSE, Probe, claim};
 use semel::machine::settle::{
-    Completed, HoldAnswer, ReleaseAnswer, Renewed, Resolution, Resolved, complete, hold, release, renew,
-    resolve,
+    Completed, HoldAnswer, Mended, Proof, ReleaseAnswer, Renewed, Resolution, Resolved, complete, hold, mend,
+    release, renew, resolve, revoke,
 };
-use semel::record::{PermitId, Record};
+use semel::record::{AttemptEnd, HISTORY_MAX, HoldReason, PermitId, Record, State, Version};
 
-use super::case::{ATTEMPT, Found, MINE, Moment, OTHERS, Prints, first_outcome, other_outcome, record};
+use super::case::{FENCE, Found, MINE, Moment, OTHERS, Prints, first_outcome, other_outcome, record};
 use super::expect;
 
-/// Every record that a settle may find; fingerprints and pardons must not matter to it.
+/// Every record that a settle may find; fingerprints and forgiven attempts must not matter to it.
 fn for_each_case(mut visit: impl FnMut(Found, Option<&Record>, PermitId, Moment)) {
     for found in Found::ALL {
         for (prints, attempts_forgiven) in [(Prints::Same, 0), (Prints::NoneOnRecord, 2)] {
@@ -52,18 +55,19 @@ fn complete_ends_its_own_run_and_otherwise_changes_nothing() {
         }
     });
     println!("complete: {combinations} combinations");
-    assert_eq!(combinations, 432);
+    assert_eq!(combinations, 576);
 }
 
 #[test]
 fn release_gives_up_its_own_run_and_otherwise_changes_nothing() {
     let mut combinations = 0;
     for_each_case(|found, before, permit_id, moment| {
+        let retried = found == Found::Released && !found.is_gone(moment) && permit_id == MINE;
         let (answer, next) = match before {
             Some(record) if runs(found, permit_id, moment) => {
-                let next = expect::released(record, "card declined", record.attempts_forgiven, moment);
-                (ReleaseAnswer::Released, next)
+                (ReleaseAnswer::Released, expect::released(record, "card declined", moment))
             }
+            _ if retried => (ReleaseAnswer::Released, None),
             _ => (ReleaseAnswer::NotHolding, None),
         };
         let ruling = release(before, permit_id, "card declined", moment.now());
@@ -71,7 +75,7 @@ fn release_gives_up_its_own_run_and_otherwise_changes_nothing() {
         combinations += 1;
     });
     println!("release: {combinations} combinations");
-    assert_eq!(combinations, 216);
+    assert_eq!(combinations, 288);
 }
 
 #[test]
@@ -80,8 +84,10 @@ fn hold_keeps_its_own_run_for_a_person_and_otherwise_changes_nothing() {
     for_each_case(|found, before, permit_id, moment| {
         let (answer, next) = match before {
             Some(record) if runs(found, permit_id, moment) => {
-                (HoldAnswer::Held, expect::held(record, "the provider said 500", moment))
+                let reason = HoldReason::Unknown("the provider said 500".into());
+                (HoldAnswer::Held, expect::held(record, reason, moment))
             }
+            _ if found.is_held() && permit_id == MINE => (HoldAnswer::Held, None),
             _ => (HoldAnswer::NotHolding, None),
         };
         let ruling = hold(before, permit_id, "the provider said 500", moment.now());
@@ -89,7 +95,7 @@ fn hold_keeps_its_own_run_for_a_person_and_otherwise_changes_nothing() {
         combinations += 1;
     });
     println!("hold: {combinations} combinations");
-    assert_eq!(combinations, 216);
+    assert_eq!(combinations, 288);
 }
 
 #[test]
@@ -101,6 +107,7 @@ fn renew_starts_its_own_lease_anew_and_otherwise_changes_nothing() {
             Some(record) if runs(found, permit_id, moment) => {
                 (Renewed::Renewed, expect::renewed(record, lease, moment))
             }
+            _ if found == Found::Done && !found.is_gone(moment) && permit_id == MINE => (Renewed::Done, None),
             _ => (Renewed::Lost, None),
         };
         let ruling = renew(before, permit_id, lease, moment.now());
@@ -108,23 +115,26 @@ fn renew_starts_its_own_lease_anew_and_otherwise_changes_nothing() {
         combinations += 1;
     });
     println!("renew: {combinations} combinations");
-    assert_eq!(combinations, 216);
+    assert_eq!(combinations, 288);
+}
+
+/// Held, or lapsed under hold: no claim has to come first.
+fn is_held(found: Found, moment: Moment) -> bool {
+    found.is_held() || (found == Found::RunningHold && moment.lease_lapsed())
 }
 
 #[test]
-fn resolve_settles_a_held_record_and_otherwise_changes_nothing() {
+fn resolve_settles_what_is_held_and_otherwise_changes_nothing() {
     let mut combinations = 0;
     for_each_case(|found, before, permit_id, moment| {
+        let is_retry = |settled| found == settled && !found.is_gone(moment) && permit_id == MINE;
         for outcome in [first_outcome(), other_outcome()] {
-            let retried = found == Found::Done
-                && !found.is_gone(moment)
-                && permit_id == MINE
-                && outcome == first_outcome();
             let (answer, next) = match before {
-                Some(record) if found == Found::Held => {
-                    (Resolved::Resolved, expect::done_at_once(record, permit_id, &outcome, moment))
+                Some(record) if is_held(found, moment) => {
+                    let next = expect::decided_done(permit_id, found, record, &outcome, moment);
+                    (Resolved::Resolved, next)
                 }
-                _ if retried => (Resolved::Resolved, None),
+                _ if is_retry(Found::Done) && outcome == first_outcome() => (Resolved::Resolved, None),
                 _ => (Resolved::NotHeld, None),
             };
             let ruling = resolve(before, permit_id, &Resolution::Done(outcome), moment.now());
@@ -132,9 +142,11 @@ fn resolve_settles_a_held_record_and_otherwise_changes_nothing() {
             combinations += 1;
         }
         let (answer, next) = match before {
-            Some(record) if found == Found::Held => {
-                (Resolved::Resolved, expect::released(record, "it never left", ATTEMPT, moment))
+            Some(record) if is_held(found, moment) => {
+                let next = expect::released_by(permit_id, found, record, "it never left", moment);
+                (Resolved::Resolved, next)
             }
+            _ if is_retry(Found::Released) => (Resolved::Resolved, None),
             _ => (Resolved::NotHeld, None),
         };
         let ruling =
@@ -143,5 +155,82 @@ fn resolve_settles_a_held_record_and_otherwise_changes_nothing() {
         combinations += 1;
     });
     println!("resolve: {combinations} combinations");
-    assert_eq!(combinations, 648);
+    assert_eq!(combinations, 864);
+}
+
+#[test]
+fn revoke_takes_just_the_run_that_was_shown_from_its_caller() {
+    const OPERATOR: PermitId = PermitId::new(0xC);
+    let mut combinations = 0;
+    for_each_case(|found, before, permit_id, moment| {
+        for by in [OPERATOR, MINE] {
+            let run = Proof { permit_id, fence: Some(FENCE) };
+            let (answer, next) = match before {
+                Some(record) if runs(found, permit_id, moment) => {
+                    (ReleaseAnswer::Released, expect::revoked(by, record, "stuck", moment))
+                }
+                _ if found == Found::Released && !found.is_gone(moment) && by == MINE => {
+                    (ReleaseAnswer::Released, None)
+                }
+                _ => (ReleaseAnswer::NotHolding, None),
+            };
+            let ruling = revoke(before, run, by, "stuck", moment.now());
+            expect::check(ruling, &answer, next, moment, &(found, permit_id, by, moment));
+            combinations += 1;
+        }
+    });
+    assert_eq!(combinations, 576);
+}
+
+#[test]
+fn mend_completes_what_still_runs_or_has_lapsed_under_the_permit_of_its_sibling() {
+    let mut combinations = 0;
+    for_each_case(|found, before, permit_id, moment| {
+        let lapsed_or_running = found.is_running() || matches!(found, Found::Held | Found::HeldProbed);
+        let (answer, next) = match before {
+            Some(record) if lapsed_or_running && !found.is_gone(moment) && permit_id == MINE => {
+                (Mended::Done, expect::run_done(record, &first_outcome(), moment))
+            }
+            _ => (Mended::Unrelated, None),
+        };
+        let ruling = mend(before, permit_id, &first_outcome(), moment.now());
+        expect::check(ruling, &answer, next, moment, &(found, permit_id, moment));
+        combinations += 1;
+    });
+    assert_eq!(combinations, 288);
+}
+
+#[test]
+fn a_held_record_is_probed_again_after_ten_seconds_and_not_before() {
+    let probed_at = Timestamp::from_micros(1_000);
+    let mut held = record(Found::HeldProbed, Prints::Same, 0).unwrap();
+    if let State::Held(held) = &mut held.state {
+        held.probed_at = Some(probed_at);
+    }
+    let ask = Ask { fingerprint: held.fingerprint, probe: Probe::Offered, ..super::claim::plain_ask() };
+    let answer_after = |pause: Duration| claim(Some(&held), &ask, probed_at.plus(pause)).answer;
+    assert_eq!(answer_after(PROBE_PAUSE - Duration::from_micros(1)), Claimed::Held);
+    assert_eq!(answer_after(PROBE_PAUSE), Claimed::Probe);
+    let write = claim(Some(&held), &ask, probed_at.plus(PROBE_PAUSE)).write.unwrap();
+    let State::Held(next) = &write.next.unstamped().state else { panic!("it stays held") };
+    assert_eq!(next.probed_at, Some(probed_at.plus(PROBE_PAUSE)));
+}
+
+#[test]
+fn the_history_keeps_the_last_eight_attempts_with_how_each_ended() {
+    let now = Moment::BeforeLeaseEnd;
+    let stamp = |write: Option<Write>| Record::clone(&write.unwrap().next.stamp(Version::new(9), now.now()));
+    let ask = super::claim::plain_ask();
+    let mut run = stamp(claim(None, &ask, now.now()).write);
+    for _ in 1..12 {
+        let released = stamp(release(Some(&run), OTHERS, "declined", now.now()).write);
+        assert_eq!(released.history().last().unwrap().end, AttemptEnd::Released);
+        run = stamp(claim(Some(&released), &ask, now.now()).write);
+    }
+    assert_eq!((run.attempt, run.past_attempts.len()), (12, HISTORY_MAX - 1));
+    let done = stamp(complete(Some(&run), OTHERS, &first_outcome(), now.now()).write);
+    let numbers: Vec<_> = done.history().map(|attempt| attempt.number).collect();
+    assert_eq!(numbers, (5..=12).collect::<Vec<_>>());
+    let ends: Vec<_> = done.history().map(|attempt| attempt.end.as_str()).collect();
+    assert_eq!(ends[6..], ["released", "completed"]);
 }

@@ -48,7 +48,7 @@ fn ticks(count: u8) -> Duration {
 }
 
 pub(super) fn outcome_of(permit: u8) -> Outcome {
-    Outcome::success([permit; 3]).primary_reference(format!("made by {permit}"))
+    Outcome::success([permit; 3]).reference("made by", permit.to_string())
 }
 
 pub(super) fn permit_of(permit_id: PermitId) -> u8 {
@@ -102,7 +102,7 @@ impl Book {
                 Claimed::Replay => Answer::Replay,
                 Claimed::Busy { .. } => Answer::Busy,
                 Claimed::Mismatch => Answer::Mismatch,
-                Claimed::Held | Claimed::Look => Answer::Held,
+                Claimed::Held | Claimed::Probe => Answer::Held,
             }),
             Ask::Complete => answered(complete(found, permit_id, &outcome, now), |told| match told {
                 Completed::Done => Answer::Done,
@@ -114,6 +114,7 @@ impl Book {
             }),
             Ask::Renew => answered(renew(found, permit_id, ticks(LEASE_TICKS), now), |told| match told {
                 Renewed::Renewed => Answer::Renewed,
+                Renewed::Done => Answer::Done,
                 Renewed::Lost => Answer::Lost,
             }),
             Ask::ResolveDone => {
@@ -130,6 +131,7 @@ impl Book {
         claim::Ask {
             key: self.key.clone(),
             fingerprint: Some(Fingerprint::from_bytes([7; 32])),
+            label: None,
             permit_id: PermitId::new(u128::from(permit)),
             owner: "worker".into(),
             reentry: Reentry::Refused,

@@ -227,7 +227,7 @@ impl World {
 
     fn note_grant(&mut self, state: &mut State, record: Page, version: u8) {
         let granted = self.book.record(record).and_then(running);
-        if granted.is_none_or(|run| run.fence.get() != u64::from(version)) {
+        if granted.is_none_or(|run| run.grant.fence.get() != u64::from(version)) {
             return;
         }
         if self.book.record(state.record).and_then(running).is_some() {
@@ -256,7 +256,7 @@ impl World {
     /// Rules on a record as the caller knows it: either there is something to write first, or to tell.
     fn judge(&mut self, mut state: State, at: usize, ask: Ask, found: Page, now: u8) -> Next {
         let permit = state.callers[at].permit;
-        let holder = self.book.record(found).and_then(running).map(|run| permit_of(run.permit_id));
+        let holder = self.book.record(found).and_then(running).map(|run| permit_of(run.grant.permit_id));
         let judged_as = match holder {
             Some(holder) if ask == Ask::Complete && self.fault == Fault::CompletesAnyRun => holder,
             _ => permit,
@@ -314,7 +314,7 @@ impl World {
         let Doing::Running { record, heard_at, .. } = state.callers[at].doing else { return state };
         let permit = state.callers[at].permit;
         state.callers[at].doing = Doing::Running { record, heard_at, wrote: Wrote::Yes };
-        let fence = self.book.record(record).and_then(running).map_or(0, |run| run.fence.get());
+        let fence = self.book.record(record).and_then(running).map_or(0, |run| run.grant.fence.get());
         match u8::try_from(fence) {
             Ok(fence) if fence > state.accepted.fence => state.accepted = Accepted { fence, by: permit },
             _ => _ = self.sights.insert(Sight::WriteFencedOff),

@@ -22,7 +22,7 @@ pub(super) fn check_write(
     let Some(new) = book.record(after) else { return Ok(()) };
     // Past its life and not yet swept or taken over, a run is still its own permit's to settle.
     if settles(request.ask)
-        && found.and_then(running).is_none_or(|old| permit_of(old.permit_id) != request.permit)
+        && found.and_then(running).is_none_or(|old| permit_of(old.grant.permit_id) != request.permit)
     {
         return Err("a stale permit changed the record");
     }
@@ -30,11 +30,23 @@ pub(super) fn check_write(
         return if done(new) == Some(old) { Ok(()) } else { Err("a done record changed") };
     }
     match (&new.state, found.and_then(running)) {
-        (At::Running(new_run), _) if new_run.fence == new.version => check_grant(before, old, new_run, lapse),
-        (At::Running(new), Some(old)) if new.fence == old.fence && new.permit_id == old.permit_id => Ok(()),
+        (At::Running(new_run), _) if new_run.grant.fence == new.version => {
+            check_grant(before, old, new_run, lapse)
+        }
+        (At::Running(new), Some(old))
+            if new.grant.fence == old.grant.fence && new.grant.permit_id == old.grant.permit_id =>
+        {
+            Ok(())
+        }
         (At::Running(_), _) => Err("a permit changed hands without a new fence"),
+        (At::Done(_) | At::Released(_), Some(old)) if resolves(request.ask) => {
+            if before.now < tick(old.lease_until()) {
+                return Err("a run whose lease is good was resolved");
+            }
+            Ok(())
+        }
         (At::Done(done), Some(old))
-            if done.grant.fence != old.fence || done.grant.permit_id != old.permit_id =>
+            if done.grant.fence != old.grant.fence || done.grant.permit_id != old.grant.permit_id =>
         {
             Err("an outcome was stored under a fence that its run never had")
         }
@@ -43,12 +55,12 @@ pub(super) fn check_write(
 }
 
 fn check_grant(before: &State, old: Option<&Record>, new: &Running, lapse: Lapse) -> Result<(), Broken> {
-    if new.fence.get() <= u64::from(before.fence_max) {
+    if new.grant.fence.get() <= u64::from(before.fence_max) {
         return Err("a fence did not grow");
     }
     let Some(old) = old else { return Ok(()) };
     if let At::Running(old) = &old.state
-        && old.permit_id != new.permit_id
+        && old.grant.permit_id != new.grant.permit_id
         && before.now < tick(old.lease_until())
     {
         return Err("a run was granted over a good lease");
@@ -72,7 +84,7 @@ pub(super) fn check_answer(
     let record = book.record(record);
     match answer {
         Answer::Run => match record.and_then(running) {
-            Some(run) if permit_of(run.permit_id) == permit => Ok(()),
+            Some(run) if permit_of(run.grant.permit_id) == permit => Ok(()),
             _ => Err("a caller was told to run without a run of its own"),
         },
         Answer::Replay | Answer::Done => {
@@ -127,7 +139,9 @@ fn check_holds(book: &Book, state: &State) -> Result<(), Broken> {
             continue;
         }
         holders += 1;
-        if !current.is_some_and(|now| now.permit_id == told.permit_id && now.fence == told.fence) {
+        if !current.is_some_and(|now| {
+            now.grant.permit_id == told.grant.permit_id && now.grant.fence == told.grant.fence
+        }) {
             return Err("a caller within its lease does not hold the record");
         }
     }
@@ -150,4 +164,8 @@ pub(super) fn done(record: &Record) -> Option<&Done> {
         At::Done(done) => Some(done),
         At::Running(_) | At::Released(_) | At::Held(_) => None,
     }
+}
+
+fn resolves(ask: Ask) -> bool {
+    matches!(ask, Ask::ResolveDone | Ask::ResolveRelease)
 }

@@ -25,7 +25,7 @@ async fn liminal_the_loser_of_a_race_gets_the_winners_record() {
     let world = World::new();
     let write = sample::running(&sample::ask(&key("1"))).unwrap();
     let swap = || Swap { expected: None, next: write.next.clone(), keep: write.keep };
-    let answer = world.store.swap([swap(), swap()].into()).await.unwrap();
+    let answer = world.store.swap(vec![swap(), swap()].into()).await.unwrap();
     let [SwapReply::Swapped(won), SwapReply::Stale(Some(seen))] = answer.value.as_slice() else { panic!() };
     assert_eq!(won, seen);
 }
@@ -69,8 +69,7 @@ async fn liminal_a_lookup_changes_nothing() {
 async fn liminal_its_sweeper_really_runs_and_reports() {
     let world = World::new();
     world.run(&key("1")).await.complete(outcome("receipt")).await.unwrap();
-    let sweeper = world.semel.sweeper().every(Duration::from_mins(1)).start();
-    let mut reports = sweeper.reports();
+    let mut reports = world.semel.sweep_reports();
     reports.changed().await.unwrap();
     assert_eq!(reports.borrow_and_update().removed, 0, "retention starts at completion");
     world.clock.advance(RETENTION);

@@ -67,15 +67,17 @@ async fn tandem_a_record_knows_owner_first_event_first_seen_last_seen_and_its_ow
 async fn tandem_an_outcome_has_kind_completion_time_references_and_details() {
     let world = World::new();
     let posted = Outcome::new(OutcomeKind::Other("posted".into()), *b"bytes")
-        .reference("primary", "msg-1")
-        .reference("secondary", "thread-1")
+        .reference("message", "msg-1")
+        .reference("thread", "thread-1")
         .details(&json!({ "channel": "ops" }));
     world.run(&key("1")).await.complete(posted).await.unwrap();
     let record = world.semel.get(&key("1")).await.unwrap().unwrap();
     let State::Done(done) = &record.state else { panic!() };
     assert_eq!(done.settled_at, record.changed_at);
     assert_eq!(done.outcome.kind().as_str(), "posted");
-    assert_eq!((done.outcome.primary(), done.outcome.secondary()), (Some("msg-1"), Some("thread-1")));
+    let references: Vec<_> =
+        done.outcome.references().iter().map(|reference| (&*reference.kind, &*reference.id)).collect();
+    assert_eq!(references, [("message", "msg-1"), ("thread", "thread-1")]);
     assert_eq!(done.outcome.details_json(), Some(r#"{"channel":"ops"}"#));
 }
 
@@ -133,8 +135,8 @@ async fn tandem_an_older_shape_is_read_and_a_newer_one_refused_by_name() {
     let record = world.semel.get(&key("1")).await.unwrap().unwrap();
     let mut bytes = semel::codec::encode(&record).unwrap();
     assert_eq!(semel::codec::decode(&bytes).unwrap(), record);
-    bytes[4] = 2;
+    bytes[4] = 3;
     let error = semel::codec::decode(&bytes).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Newer);
-    assert!(error.to_string().contains("format 2 is newer"), "{error}");
+    assert!(error.to_string().contains("format 3 is newer"), "{error}");
 }
