@@ -167,12 +167,11 @@ impl From<Failure> for Error {
     }
 }
 
-/// A record that cannot be read: its key in Redis, and why.
+/// A record that cannot be read: its name in Redis, and why.
 #[cold]
 pub(crate) fn damaged(name: &str, why: Error) -> Error {
-    let message =
-        format!("{name} in Redis: {why}; nothing was changed: look at it, or bring it back from a backup");
-    Error::new(why.kind(), message).caused_by(why)
+    Error::new(why.kind(), format!("{name} in Redis cannot be read, and was not changed: {why}"))
+        .caused_by(why)
 }
 
 /// Where `ASK 1234 host:port` points; without a host, to the one who says it.

@@ -52,7 +52,10 @@ pub(crate) fn record(bytes: &[u8], asked: Asked<'_>) -> Result<Arc<Record>> {
     let (_keep_until_and_due, rest) = rest.split_first_chunk::<16>().ok_or_else(cut_short)?;
     let draft = Draft::from_unstamped(asked.decode(rest)?);
     if draft.key().id() != asked.id() {
-        return Err(Error::new(ErrorKind::Corrupt, "the record of another key is stored here"));
+        return Err(Error::new(
+            ErrorKind::Corrupt,
+            "the record of another key is stored here; look at it before anything else",
+        ));
     }
     let version = Version::new(u64::from_be_bytes(*version));
     Ok(draft.stamp(version, Timestamp::from_micros(u64::from_be_bytes(*changed_at))))
@@ -60,5 +63,5 @@ pub(crate) fn record(bytes: &[u8], asked: Asked<'_>) -> Result<Arc<Record>> {
 
 #[cold]
 fn cut_short() -> Error {
-    Error::new(ErrorKind::Corrupt, "a stored record is cut short")
+    Error::new(ErrorKind::Corrupt, "a stored record is cut short; look at it before anything else")
 }

@@ -153,7 +153,7 @@ fn swap_reply(inner: &Inner, swap: Swap, now: Timestamp, part: Value) -> Option<
         // The script's way to say that what is there is not even a string.
         ReplyValue::Many(why) => {
             let why = why.into_iter().next().and_then(reply::text)?;
-            unreadable(Error::new(ErrorKind::Corrupt, why))
+            unreadable(Error::new(ErrorKind::Corrupt, format!("{why}; look at it before anything else")))
         }
         ReplyValue::Other => return None,
     })

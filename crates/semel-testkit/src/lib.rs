@@ -21,6 +21,7 @@
 //! - [`lossy`]: a way to a server on which answers are lost, and what must hold when they are.
 //! - [`endurance`]: a load that goes on while its store vanishes and comes back, and what must be there afterwards.
 //! - [`sweeping`]: sweepers and claimers at the same time.
+//! - [`format_1`]: what semel 0.1 wrote, and what must come of it.
 //! - [`clock`](ManualClock): a clock that a test moves by hand.
 //! - [`sample`]: keys and asks to try a store with.
 //! - [`delegate!`]: the methods that a wrapper of a store passes on.
@@ -37,6 +38,7 @@ mod delegate;
 mod drive;
 pub mod endurance;
 mod faulty;
+pub mod format_1;
 pub mod history;
 pub mod lossy;
 mod pausing;

@@ -17,6 +17,10 @@ const RUN_BYTES_MAX: usize = 1 << 20;
 /// How many bytes at the end of a segment only notes may use: two of them fit.
 const NOTES_BYTES: u32 = 2 * FRAME_HEAD_BYTES;
 
+/// The share of a segment that new records leave to those that are there: one in so many bytes. On a full disk, the runs of
+/// one segment must be able to end in the next, and an ending may take a little more than its claim.
+const ENDINGS_SHARE: u32 = 16;
+
 /// Why a frame found no place. Nothing was written.
 pub(super) enum NoPlace {
     /// The disk is full.
@@ -28,13 +32,33 @@ pub(super) enum NoPlace {
 impl Writer {
     /// Puts a frame into the run, and finds it a place: what is full is written, and the next segment begun.
     pub(super) fn push(&mut self, head: &Head, body: &[u8]) -> std::result::Result<Option<Entry>, NoPlace> {
+        self.push_before(self.start.capacity, head, body)
+    }
+
+    /// The same for a record of a key that has none.
+    pub(super) fn push_new(
+        &mut self,
+        head: &Head,
+        body: &[u8],
+    ) -> std::result::Result<Option<Entry>, NoPlace> {
+        let for_endings = self.start.capacity.div_euclid(ENDINGS_SHARE);
+        self.push_before(self.start.capacity.saturating_sub(for_endings), head, body)
+    }
+
+    /// Puts a frame into the run, in this segment only if it ends before `limit`.
+    fn push_before(
+        &mut self,
+        limit: u32,
+        head: &Head,
+        body: &[u8],
+    ) -> std::result::Result<Option<Entry>, NoPlace> {
         let bytes = padded(FRAME_HEAD_BYTES.saturating_add(small(body.len())));
         if self.run.bytes.len() >= RUN_BYTES_MAX {
             self.commit();
         }
         // The last bytes are for notes: on a full disk, the one that gives segments back must find a place.
         let reserved = if matches!(head.kind, Kind::Record(_)) { NOTES_BYTES } else { 0 };
-        if self.run.end().saturating_add(bytes).saturating_add(reserved) > self.start.capacity {
+        if self.run.end().saturating_add(bytes).saturating_add(reserved) > limit {
             self.make_place(bytes.saturating_add(reserved))?;
         }
         let offset = self.run.end();

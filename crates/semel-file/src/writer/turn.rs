@@ -202,7 +202,8 @@ impl Writer {
             moment: now,
             id: half(&record.key.id()),
         };
-        let pushed = encoded.map(|()| self.push(&head, &body));
+        let push = if is_new { Self::push_new } else { Self::push };
+        let pushed = encoded.map(|()| push(self, &head, &body));
         self.body = body;
         match pushed? {
             Ok(entry) => {

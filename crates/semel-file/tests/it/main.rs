@@ -8,12 +8,17 @@
 
 mod conformance;
 mod crash;
+mod damaged;
 mod dice;
 mod disk;
 mod faults;
 mod flips;
+mod format_1;
+mod injected_clock;
+mod lapsed_hold;
 mod one_opener;
 mod scale;
 mod sharing;
 mod simulation;
 mod sync;
+mod tamper;

@@ -23,7 +23,7 @@ async fn the_documented_rights_are_enough_for_everything() {
     allow(&server, "semel", ACL_RULES);
     let store = RedisStore::connect(&url(&server, "semel")).await.unwrap();
     let record = put(&store, LONG).await;
-    assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&*record));
+    assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&record));
     assert!(matches!(swap(&store, again(&record, LONG)).await.unwrap(), SwapReply::Swapped(_)));
     server.ask(&["SCRIPT", "FLUSH"]).unwrap();
     let brief = put(&store, semel::record::Keep::For(std::time::Duration::ZERO)).await;

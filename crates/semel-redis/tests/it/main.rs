@@ -9,6 +9,9 @@
 mod access;
 mod cluster;
 mod conformance;
+mod damaged;
+mod format_1;
+mod lapsed_hold;
 mod proofs;
 mod refusal;
 mod restart;

@@ -37,7 +37,7 @@ async fn a_server_that_was_killed_is_found_again_with_all_that_it_acknowledged()
         let error = swap(&store, first(&key, LONG)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
         server.resume().unwrap();
-        assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&*record));
+        assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&record));
         assert!(matches!(swap(&store, first(&key, LONG)).await.unwrap(), SwapReply::Swapped(_)));
     }
 }
@@ -75,7 +75,7 @@ async fn a_reply_that_does_not_come_in_time_is_unknown_and_the_write_took() {
     let _server = sleeper.join().unwrap().unwrap();
     // Not all that is unknown has happened, but this has: the server had read it before it heard that we were gone.
     let found = until("the server goes on", || async { load(&store, lost.next.key()).await.ok()? }).await;
-    assert_eq!(found, *lost.next.stamp(found.version, found.changed_at));
+    assert_eq!(found, lost.next.stamp(found.version, found.changed_at));
 }
 
 /// Passes everything on, but cuts a connection instead of passing on a reply for which there is no permit.
@@ -123,5 +123,5 @@ async fn a_lost_reply_is_unknown_and_asking_again_finds_the_first_swap() {
     let taken = load(&direct, &key).await.unwrap().expect("the server had applied it");
     replies.add_permits(10_000);
     let found = swap(&store, lost).await.unwrap();
-    assert!(matches!(found, SwapReply::Stale(Some(found)) if *found == taken));
+    assert!(matches!(found, SwapReply::Stale(Some(found)) if found == taken));
 }

@@ -29,7 +29,7 @@ async fn a_failover_is_followed_to_the_new_master() {
         swap(&store, first(&key, LONG)).await.ok().map(drop)
     });
     after.await;
-    assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&*record));
+    assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&record));
     // A store that asked for nothing meanwhile finds the new master as well.
     until("another store finds it", || async { load(&copy, &key).await.ok().flatten() }).await;
 }

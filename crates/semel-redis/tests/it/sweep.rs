@@ -43,7 +43,7 @@ async fn two_sweepers_remove_each_record_once(store: RedisStore) {
     assert_eq!(removed, 2_000);
     assert_eq!(sweep_all(store.clone(), 100).await, 0);
     let page = store.scan(Scan { limit: 10, ..Scan::default() }).await.unwrap().value;
-    assert_eq!(page.records, [(*lasting).clone()]);
+    assert_eq!(page.records, [lasting]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +67,7 @@ async fn a_sweep_spares_what_was_rewritten_and_takes_what_was_not() {
     let kept = write(&store, again(&kept, LONG)).await;
     pass(&store, Duration::from_millis(300)).await;
     assert_eq!(sweep_all(store.clone(), 10).await, 1);
-    assert_eq!(load(&store, &kept.key).await.unwrap().as_ref(), Some(&*kept));
+    assert_eq!(load(&store, &kept.key).await.unwrap().as_ref(), Some(&kept));
     assert_eq!(load(&store, &lost.key).await.unwrap(), None);
 }
 
@@ -81,11 +81,11 @@ async fn a_record_that_a_sweep_spared_is_swept_when_its_new_keep_is_over() {
     let forever = write(&store, again(&forever, Keep::Forever)).await;
     pass(&store, Duration::from_millis(250)).await;
     assert_eq!(sweep_all(store.clone(), 10).await, 0);
-    assert_eq!(load(&store, &longer.key).await.unwrap().as_ref(), Some(&*longer));
+    assert_eq!(load(&store, &longer.key).await.unwrap().as_ref(), Some(&longer));
     pass(&store, Duration::from_secs(2)).await;
     assert_eq!(sweep_all(store.clone(), 10).await, 1);
     assert_eq!(load(&store, &longer.key).await.unwrap(), None);
-    assert_eq!(load(&store, &forever.key).await.unwrap().as_ref(), Some(&*forever));
+    assert_eq!(load(&store, &forever.key).await.unwrap().as_ref(), Some(&forever));
     // A keep again, after one for ever.
     write(&store, again(&forever, Keep::For(Duration::from_millis(1)))).await;
     pass(&store, Duration::from_millis(5)).await;
@@ -121,7 +121,7 @@ async fn sweepers_never_take_what_writers_keep_alive() {
         };
         if let SwapReply::Swapped(record) = &lasting.value[0] {
             pass(&store, Duration::from_millis(3)).await;
-            assert_eq!(load(&store, &keys[0]).await.unwrap().as_ref(), Some(&**record));
+            assert_eq!(load(&store, &keys[0]).await.unwrap().as_ref(), Some(record));
             write(&store, again(record, BRIEF)).await;
         }
     }

@@ -51,10 +51,10 @@ async fn a_server_is_reached_if_whoever_signed_its_certificate_is_trusted() {
     let ca = folder.path().join("ca.pem");
     let store = RedisStore::connect(&format!("rediss://127.0.0.1:{port}?ca={}", ca.display())).await.unwrap();
     let record = put(&store, LONG).await;
-    assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&*record));
+    assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&record));
     let built =
         RedisStore::builder(&format!("rediss://localhost:{port}")).ca_file(&ca).connect().await.unwrap();
-    assert_eq!(load(&built, &record.key).await.unwrap().as_ref(), Some(&*record));
+    assert_eq!(load(&built, &record.key).await.unwrap().as_ref(), Some(&record));
 }
 
 #[tokio::test]

@@ -48,8 +48,8 @@ pub(crate) async fn put(store: &RedisStore, keep: Keep) -> Arc<Record> {
     write(store, first(&sample::key("redis").unwrap(), keep)).await
 }
 
-pub(crate) async fn load(store: &RedisStore, key: &Key) -> Result<Option<Record>> {
-    Ok(store.load(vec![key.id()]).await?.value.remove(0))
+pub(crate) async fn load(store: &RedisStore, key: &Key) -> Result<Option<Arc<Record>>> {
+    store.load(vec![key.id()]).await?.value.remove(0)
 }
 
 /// Tries until it is done, or patience ends.

@@ -48,6 +48,6 @@ async fn versions_grow_while_the_clock_is_behind_them() {
         record = write(&store, again(&record, LONG)).await;
         assert_eq!(record.version.get(), ahead + step);
         assert!(record.changed_at.as_micros() < ahead, "moments come from the clock alone");
-        assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&*record));
+        assert_eq!(load(&store, &record.key).await.unwrap().as_ref(), Some(&record));
     }
 }

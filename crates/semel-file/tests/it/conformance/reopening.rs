@@ -3,8 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use semel::RecordId;
-use semel::record::Record;
-use semel::store::{Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Loaded, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel_file::FileStore;
 use tempfile::TempDir;
 
@@ -27,22 +26,22 @@ impl Reopening {
         FileStore::builder(self.folder.path()).segment_bytes(64 << 10).inline().open().unwrap()
     }
 
-    fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&FileStore) -> Reply<T>) -> Reply<T> {
+    fn ask<T: Unpin>(&self, ask: impl FnOnce(&FileStore) -> Reply<T>) -> Reply<T> {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let open = store.take().unwrap_or_else(|| self.open());
         let answer = ready(ask(&open));
         open.close().unwrap();
         *store = Some(self.open());
-        Box::pin(async move { answer })
+        Reply::ready(answer)
     }
 }
 
 impl Store for Reopening {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         self.ask(|store| store.swap(batch))
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         self.ask(|store| store.load(ids))
     }
 

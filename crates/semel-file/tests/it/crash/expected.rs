@@ -8,7 +8,7 @@ use semel::clock::Timestamp;
 use semel::record::{Draft, Keep, Record, Version};
 use semel::store::{Scan, Store};
 
-use crate::sync::ready;
+use crate::sync::{loaded, ready};
 
 /// What must be found.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ impl Expected {
     /// Holds the store against it, by loading and by scanning.
     pub(crate) fn check(&self, store: &dyn Store) -> Result<(), String> {
         let ids: Vec<RecordId> = self.lives.keys().copied().collect();
-        let loaded = ready(store.load(ids)).map_err(|error| format!("load: {error:?}"))?;
+        let loaded = loaded(store, ids).map_err(|error| format!("load: {error:?}"))?;
         if loaded.now < self.stamped {
             return Err(format!(
                 "now is {} and was {} when something was acknowledged",
@@ -58,11 +58,11 @@ impl Expected {
             ));
         }
         for ((id, life), found) in self.lives.iter().zip(&loaded.value) {
-            life.check(found.as_ref(), loaded.now.max(self.clock))
+            life.check(found.as_deref(), loaded.now.max(self.clock))
                 .map_err(|what| format!("{}: {what}", id.short()))?;
         }
         let scanned = scan_all(store)?;
-        let loaded: Vec<Record> = loaded.value.into_iter().flatten().collect();
+        let loaded: Vec<Arc<Record>> = loaded.value.into_iter().flatten().collect();
         if scanned == loaded {
             return Ok(());
         }
@@ -101,11 +101,14 @@ impl Life {
 }
 
 /// All records, page by page.
-pub(crate) fn scan_all(store: &dyn Store) -> Result<Vec<Record>, String> {
+pub(crate) fn scan_all(store: &dyn Store) -> Result<Vec<Arc<Record>>, String> {
     let (mut records, mut after) = (Vec::new(), None);
     loop {
         let scan = Scan { after, limit: 17, ..Scan::default() };
         let page = ready(store.scan(scan)).map_err(|error| format!("scan: {error:?}"))?.value;
+        if let Some((id, why)) = page.damaged.first() {
+            return Err(format!("scan: {}: {why:?}", id.short()));
+        }
         records.extend(page.records);
         after = page.next;
         if after.is_none() {

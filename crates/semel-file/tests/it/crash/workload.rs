@@ -15,7 +15,7 @@ use semel_testkit::ManualClock;
 
 use super::ledger::Ledger;
 use crate::dice::Dice;
-use crate::sync::ready;
+use crate::sync::{loaded, ready};
 
 /// Where the clock stands at first.
 const STARTED_AT: u64 = 1_000_000_000_000;
@@ -68,11 +68,11 @@ impl Workload {
             .map(|_| self.dice.place(self.keys.len() - 1))
             .map(|key| self.keys[key].id())
             .collect();
-        let loaded = ready(store.load(ids.clone()))?;
+        let loaded = loaded(store, ids.clone())?;
         let mut batch = Vec::new();
         for (id, found) in ids.iter().zip(&loaded.value) {
             let key = self.keys.iter().find(|key| key.id() == *id).unwrap().clone();
-            if let Some(Write { next, keep }) = self.rule(&key, found.as_ref(), loaded.now) {
+            if let Some(Write { next, keep }) = self.rule(&key, found.as_deref(), loaded.now) {
                 let stale = self.dice.happens(5).then_some(Version::new(1));
                 let expected = stale.or(found.as_ref().map(|record| record.version));
                 batch.push(Swap { expected, next, keep });
@@ -89,7 +89,7 @@ impl Workload {
         operations: &impl Fn() -> usize,
     ) -> Result<()> {
         let begun = operations();
-        let reply = ready(store.swap(batch.to_vec()));
+        let reply = ready(store.swap(batch.to_vec().into()));
         match reply {
             Ok(answer) => {
                 for (swap, reply) in batch.iter().zip(answer.value) {
@@ -157,6 +157,7 @@ impl Workload {
         Ask {
             key: key.clone(),
             fingerprint: None,
+            label: None,
             permit_id: PermitId::new(self.dice.permit_id()),
             owner: Arc::from("workload"),
             reentry: Reentry::Refused,
@@ -172,12 +173,13 @@ impl Workload {
     /// A write for every key, whatever is there: each must be taken, under a version like none before.
     pub(crate) fn touch_all(&mut self, store: &dyn Store) -> Result<Vec<Swap>> {
         let ids = self.keys.iter().map(Key::id).collect();
-        let loaded = ready(store.load(ids))?;
+        let loaded = loaded(store, ids)?;
         let keys = self.keys.clone();
         let swaps = keys.iter().zip(&loaded.value).map(|(key, found)| {
             let seen = Duplicates { count: 1, last_seen_at: Some(loaded.now) };
-            let counted = count_duplicates(found.as_ref(), seen, loaded.now).write;
-            let write = counted.or_else(|| claim(found.as_ref(), &self.ask(key), loaded.now).write).unwrap();
+            let counted = count_duplicates(found.as_deref(), seen, loaded.now).write;
+            let write =
+                counted.or_else(|| claim(found.as_deref(), &self.ask(key), loaded.now).write).unwrap();
             let expected = found.as_ref().map(|record| record.version);
             Swap { expected, next: write.next, keep: write.keep }
         });

@@ -11,7 +11,7 @@ use semel_testkit::{ManualClock, sample};
 
 use crate::crash::open;
 use crate::disk::{FailingDisk, SimulatedDisk};
-use crate::sync::ready;
+use crate::sync::{loaded, ready};
 
 /// More claims than any segment of these tests holds.
 const CLAIMS_MOST: usize = 5_000;
@@ -50,7 +50,7 @@ impl Bench {
             match self.claim() {
                 SwapReply::Swapped(record) => running.push(record),
                 SwapReply::Full => return running,
-                SwapReply::Stale(found) => panic!("{found:?}"),
+                other => panic!("{other:?}"),
             }
         }
         panic!("{CLAIMS_MOST} claims were taken without any room");
@@ -110,8 +110,8 @@ fn a_disk_with_room_again_takes_claims_again() {
         assert!(matches!(bench.claim(), SwapReply::Swapped(_)));
     }
     let ids = running.iter().map(|record| record.key.id()).collect();
-    let found = ready(bench.store.load(ids)).unwrap().value;
-    assert!(found.iter().flatten().eq(running.iter().map(|record| &**record)));
+    let found = loaded(&bench.store, ids).unwrap().value;
+    assert!(found.iter().flatten().eq(running.iter()));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_run_can_end_again_once_there_is_room_after_even_the_reserve_was_used_up() {
     let refused = refused.expect("there is no room for so many renewals");
     assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused:?}");
     let ids = vec![last.key.id()];
-    assert_eq!(ready(bench.store.load(ids)).unwrap().value, [Some(Record::clone(&last))]);
+    assert_eq!(loaded(&bench.store, ids).unwrap().value, [Some(last.clone())]);
     bench.disk.make_room();
     bench.renew(&last).expect("there is room again");
 }
@@ -140,11 +140,11 @@ fn what_was_taken_on_a_full_disk_is_there_after_it_is_opened_again() {
     let mut bench = Bench::new();
     bench.disk.fill();
     let running = bench.claim_until_full();
-    let done: Vec<Record> = running
+    let done: Vec<Arc<Record>> = running
         .iter()
         .take(10)
         .map(|record| match bench.settle(record, Ending::Complete) {
-            SwapReply::Swapped(record) => Record::clone(&record),
+            SwapReply::Swapped(record) => record,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -152,6 +152,6 @@ fn what_was_taken_on_a_full_disk_is_there_after_it_is_opened_again() {
     drop(store);
     let store = open(&disk, clock).expect("a full disk can be opened");
     let ids = done.iter().map(|record| record.key.id()).collect();
-    let found = ready(store.load(ids)).unwrap().value;
+    let found = loaded(&store, ids).unwrap().value;
     assert!(found.iter().flatten().eq(done.iter()));
 }

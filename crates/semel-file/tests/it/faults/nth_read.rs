@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use semel::ErrorKind;
-use semel::store::Store;
 use semel_testkit::ManualClock;
 
 use crate::crash::{Expected, KEYS, Workload, open, survives};
 use crate::dice::Dice;
 use crate::disk::{Calls, FailingDisk, Failure, Image, SimulatedDisk, Survival, Syncs};
 use crate::scale::failures;
-use crate::sync::ready;
+use crate::sync::loaded;
 
 const STEPS: usize = 150;
 
@@ -92,9 +91,9 @@ fn a_record_that_cannot_be_read_is_an_error_and_not_absent() {
     let store = open(&disk, clock(&expected)).unwrap();
     let mut failed = 0;
     for id in expected.lives.keys() {
-        let found = ready(store.load(vec![*id])).unwrap().value;
+        let found = loaded(&store, vec![*id]).unwrap().value;
         disk.fail_at(Calls::Reads, 1, Failure::Refused);
-        match ready(store.load(vec![*id])) {
+        match loaded(&store, vec![*id]) {
             Ok(again) => assert_eq!(again.value, found),
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
@@ -103,7 +102,7 @@ fn a_record_that_cannot_be_read_is_an_error_and_not_absent() {
         }
         disk.heal();
         // A read that failed once is no reason to refuse the next.
-        assert_eq!(ready(store.load(vec![*id])).unwrap().value, found);
+        assert_eq!(loaded(&store, vec![*id]).unwrap().value, found);
     }
     assert!(failed > 10, "{failed}");
 }

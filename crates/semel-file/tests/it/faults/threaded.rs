@@ -11,7 +11,7 @@ use semel_testkit::{ManualClock, sample};
 use crate::crash::open;
 use crate::dice::Dice;
 use crate::disk::{Calls, FailingDisk, Failure, SimulatedDisk, Survival, Syncs};
-use crate::sync::ready;
+use crate::sync::loaded;
 
 /// How many calls of the disk are made to fail, one at a time.
 const CALLS: u64 = 16;
@@ -82,8 +82,8 @@ fn crowd(nth: u64, failure: Failure) -> Result<(), String> {
         let image = below.image().cut_to(survival, &mut Dice::new(nth));
         let store = open(&SimulatedDisk::holding(image, Syncs::Honest), clock.clone()).unwrap();
         let ids = told.acknowledged.iter().map(|record| record.key.id()).collect();
-        let found = ready(store.load(ids)).unwrap().value;
-        let acknowledged = told.acknowledged.iter().map(|record| Some(Record::clone(record)));
+        let found = loaded(&store, ids).unwrap().value;
+        let acknowledged = told.acknowledged.iter().map(|record| Some(Arc::clone(record)));
         if !found.into_iter().eq(acknowledged) {
             return Err(format!("an acknowledged record is lost ({survival:?})"));
         }

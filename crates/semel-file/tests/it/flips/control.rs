@@ -1,8 +1,10 @@
 //! The verdict itself: a store that serves one wrong byte, or hides one record, must not pass.
 
+use std::sync::Arc;
+
 use semel::RecordId;
 use semel::record::Record;
-use semel::store::{Reply, Store, Swap, SwapReply};
+use semel::store::{Loaded, Reply, Store, SwapReplies, Swaps};
 use semel_file::FileStore;
 
 use super::log::{Ending, Log};
@@ -13,26 +15,26 @@ use crate::sync::ready;
 /// A store that changes what it hands out.
 struct Wrong {
     store: FileStore,
-    change: fn(&mut Option<Record>),
+    change: fn(&mut Option<Arc<Record>>),
 }
 
 impl Store for Wrong {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         self.store.swap(batch)
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         let answer = ready(self.store.load(ids)).map(|mut answer| {
-            answer.value.first_mut().map(self.change);
+            answer.value.iter_mut().flatten().take(1).for_each(self.change);
             answer
         });
-        Box::pin(async move { answer })
+        Reply::ready(answer)
     }
 
     semel_testkit::delegate!(store: sweep, scan);
 }
 
-fn judged(change: fn(&mut Option<Record>)) -> Result<Seen, String> {
+fn judged(change: fn(&mut Option<Arc<Record>>)) -> Result<Seen, String> {
     let log = Log::of(32 << 10, Ending::Clean);
     let disk = SimulatedDisk::holding(log.image.clone(), Syncs::Honest);
     judge(&Wrong { store: log.open(&disk).unwrap(), change }, &log)
@@ -45,7 +47,7 @@ fn a_log_without_damage_is_whole() {
 
 #[test]
 fn a_store_that_serves_one_wrong_number_is_found_out() {
-    let wrong = judged(|found| found.iter_mut().for_each(|record| record.attempt += 1));
+    let wrong = judged(|found| found.iter_mut().for_each(|record| Arc::make_mut(record).attempt += 1));
     assert!(wrong.is_err_and(|what| what.contains("not what was written")));
 }
 

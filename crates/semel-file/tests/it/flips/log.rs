@@ -105,7 +105,7 @@ impl Log {
 
     fn write(&mut self, store: &FileStore, batch: Vec<Swap>) {
         self.last_run = batch.iter().map(Swap::id).collect();
-        for reply in ready(store.swap(batch)).unwrap().value {
+        for reply in ready(store.swap(batch.into())).unwrap().value {
             let SwapReply::Swapped(record) = reply else { panic!("{reply:?}") };
             self.histories.entry(record.key.id()).or_default().push(record);
         }

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use semel::RecordId;
-use semel::record::Record;
-use semel::store::{Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Loaded, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel_file::FileStore;
 use semel_testkit::simulator::StoreClock;
 
@@ -57,14 +56,17 @@ impl Rebooting {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&FileStore) -> Reply<T>) -> Reply<T> {
+    fn ask<T: Unpin>(&self, ask: impl FnOnce(&FileStore) -> Reply<T>) -> Reply<T> {
         let answer = self.machine().ask(ask);
-        Box::pin(async move { answer })
+        Reply::ready(answer)
     }
 }
 
 impl Machine {
-    fn ask<T>(&mut self, ask: impl FnOnce(&FileStore) -> Reply<T>) -> semel::Result<semel::store::Answer<T>> {
+    fn ask<T: Unpin>(
+        &mut self,
+        ask: impl FnOnce(&FileStore) -> Reply<T>,
+    ) -> semel::Result<semel::store::Answer<T>> {
         if self.dice.happens(RESTART_PERCENT) {
             drop(self.store.take());
             self.start();
@@ -115,11 +117,11 @@ impl Machine {
 }
 
 impl Store for Rebooting {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         self.ask(|store| store.swap(batch))
     }
 
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         self.ask(|store| store.load(ids))
     }
 
