@@ -10,10 +10,10 @@ use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use crate::error::invalid;
 
 /// How many batches of swaps may be under way at once. More would commit in more, smaller pieces.
-const LANES_DEFAULT: usize = 2;
-/// How long to wait for a connection, unless the URL says.
+const SWAP_CONNECTIONS_DEFAULT: usize = 2;
+/// How long to wait for a connection, by default.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a dead line may stay unnoticed, unless the URL says.
+/// How long a dead connection may stay unnoticed, by default.
 const LINE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What to do if the server's settings do not keep the promise.
@@ -35,7 +35,7 @@ pub struct Config {
     pub(crate) trusted: Option<PathBuf>,
     pub(crate) durability: Durability,
     pub(crate) role: Role,
-    pub(crate) lanes: usize,
+    pub(crate) swap_connections: usize,
 }
 
 /// Which servers will do.
@@ -82,7 +82,7 @@ impl Config {
             trusted,
             durability,
             role: Role::Primary,
-            lanes: LANES_DEFAULT,
+            swap_connections: SWAP_CONNECTIONS_DEFAULT,
         })
     }
 
@@ -102,10 +102,10 @@ impl Config {
         self
     }
 
-    /// How many batches of swaps may be under way at once, each on a connection of its own; 2 unless said.
+    /// How many batches of swaps may be under way at once, each on a connection of its own; 2 by default.
     #[must_use]
-    pub fn lanes(mut self, lanes: usize) -> Self {
-        self.lanes = lanes.max(1);
+    pub fn swap_connections(mut self, count: usize) -> Self {
+        self.swap_connections = count.max(1);
         self
     }
 

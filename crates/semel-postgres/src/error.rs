@@ -1,4 +1,4 @@
-//! What a failure of the server or of the way to it means to whoever asked.
+//! What a failure of the server or of the way to it means to the caller.
 
 use semel::{Error, ErrorKind};
 use tokio_postgres::error::SqlState;

@@ -27,7 +27,7 @@ type Handler =
 pub struct InTransaction {
     connect: Box<Connect>,
     handler: Box<Handler>,
-    /// Connections that nobody uses now.
+    /// Connections that no event uses now.
     idle: Mutex<Vec<Client>>,
 }
 
@@ -92,7 +92,7 @@ impl Work for InTransaction {
         Box::pin(task.run_claimed(async move |task, permit, attempt| {
             let ran = self.run(task, permit, attempt).await;
             if ran.is_err() || matches!(ran, Ok(Ok(Worked::Fenced))) {
-                // If the transaction did commit, there is nothing to release; if it did not, nobody need wait for the lease.
+                // If the transaction did commit, there is nothing to release; if it did not, no one has to wait for the lease.
                 // While it is open, this waits for it.
                 drop(permit.release("its transaction did not commit").await);
             }
@@ -130,6 +130,6 @@ fn unreachable(error: &tokio_postgres::Error) -> Error {
 }
 
 fn unknown(error: &tokio_postgres::Error) -> Error {
-    let message = format!("nobody knows whether the transaction committed: {error}; its receipt will tell");
+    let message = format!("it is unknown whether the transaction committed: {error}; its receipt will tell");
     Error::new(ErrorKind::Unknown, message)
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use semel::clock::Timestamp;
-use semel::{Reference, Result};
-
 use semel::record::{AttemptEnd, EndedAttempt, HISTORY_MAX};
+use semel::{Reference, Result};
 use serde_json::{Value, json};
 
 use crate::error::corrupt;
@@ -71,10 +70,7 @@ fn list_json(items: impl Iterator<Item = Value>) -> Option<String> {
 }
 
 fn list(text: &str) -> Option<Vec<Value>> {
-    match serde_json::from_str(text).ok()? {
-        Value::Array(items) => Some(items),
-        _ => None,
-    }
+    serde_json::from_str(text).ok()
 }
 
 fn text_of(item: &Value, name: &str) -> Option<String> {

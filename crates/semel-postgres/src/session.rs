@@ -15,7 +15,7 @@ use crate::error::{Sent, error, invalid};
 use crate::statement::{INSERT_ONE, LOAD, MOMENT, PARAMETER_TYPES, SWAP_BATCH, SWEEP, UPDATE_ONE};
 use crate::{check, schema};
 
-/// A session is semel's alone, so it may be told how to behave.
+/// A session is semel's alone, so it may set what it needs.
 ///
 /// - No server-side time limits: they cancel statements, and a commit that is cancelled while it waits for a standby
 ///   has happened here and not there.
@@ -83,7 +83,7 @@ pub(crate) async fn connect(config: &Config) -> Result<Client> {
     Ok(client)
 }
 
-/// Carries a connection's bytes for as long as anybody holds its client.
+/// Carries a connection's bytes for as long as its client is held.
 fn drive<S, T>(connection: Connection<S, T>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -115,7 +115,7 @@ fn authorities(config: &Config) -> Result<RootCertStore> {
             roots.add(certificate).map_err(|error| unread().caused_by(error))?;
         }
     } else {
-        // A machine without any is told so by the first handshake, which then trusts nobody.
+        // On a machine without any the first handshake fails, because it then trusts no certificate.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     Ok(roots)

@@ -81,7 +81,7 @@ fn unread(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     corrupt("an answer has another shape than was asked for").caused_by(error)
 }
 
-/// Whatever failed, the transaction cannot commit any more, or nobody knows: only its own commit tells.
+/// Whatever failed, the transaction cannot commit any more, or it is unknown whether it can: only its own commit tells.
 fn error(failed: sqlx::Error) -> Error {
     let kind =
         if matches!(failed, sqlx::Error::Database(_)) { ErrorKind::Unavailable } else { ErrorKind::Unknown };

@@ -12,7 +12,7 @@ use crate::row::{ASKED, shown};
 pub(crate) const CHANNEL: &str = "semel_settled";
 
 /// The moment of a statement, the same wherever it says so: when the server got it. That is before its snapshot, so what
-/// it finds may be a little younger; whoever reads an answer takes the later of the two.
+/// it finds may be a little younger; the reader of an answer takes the later of the two.
 pub(crate) const NOW: &str = "statement_timestamp()";
 
 /// Wakes callers that wait for a record that settled. Only if there are any: every commit that notifies waits for all
@@ -34,7 +34,7 @@ pub(crate) static PARAMETER_TYPES: LazyLock<Vec<Type>> = LazyLock::new(parameter
 /// and of all others the current row comes back. Its parameters are arrays, one a column of [`ASKED`]. Its columns: id,
 /// version (null for a loser), now, row (null for a winner, or if there is none).
 ///
-/// An id without an answer lost a race: somebody wrote between this statement's snapshot and its write. Ask again.
+/// An id without an answer lost a race: another caller wrote between this statement's snapshot and its write. Ask again.
 ///
 /// - The record is looked up before anything is tried: `ON CONFLICT DO UPDATE` would lock and log also where it
 ///   changes nothing, and replays are the many.
@@ -73,7 +73,7 @@ fn swap_batch() -> String {
 }
 
 /// One swap of an absent record, with a plain parameter a column of [`ASKED`]; answered like [`swap_batch`]. It wakes
-/// nobody: nobody waits for a record that was not there.
+/// no caller: none waits for a record that was not there.
 fn insert_one() -> String {
     format!(
         "WITH won AS (\

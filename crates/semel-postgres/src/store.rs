@@ -56,7 +56,7 @@ impl PostgresStore {
         let connection = || Reconnecting::new(Arc::clone(&config));
         let connections = Connections {
             config: Arc::clone(&config),
-            swaps: (0..config.lanes).map(|_| (AtomicUsize::new(0), connection())).collect(),
+            swaps: (0..config.swap_connections).map(|_| (AtomicUsize::new(0), connection())).collect(),
             loads: connection(),
             chores: connection(),
         };

@@ -7,10 +7,13 @@
 )]
 
 mod conformance;
+mod damage;
 #[cfg(feature = "stream")]
 mod in_transaction;
+mod old_data;
 mod proofs;
 mod refusals;
+mod rolling_upgrade;
 mod rows;
 mod server;
 mod systems;

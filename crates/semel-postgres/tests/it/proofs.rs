@@ -14,7 +14,7 @@ use test_services::{Postgres, Standby};
 use crate::server::{open, url};
 
 async fn client(url: &str) -> Arc<dyn Store> {
-    Arc::new(PostgresStore::open(Config::from_url(url).unwrap().lanes(1)).await.unwrap())
+    Arc::new(PostgresStore::open(Config::from_url(url).unwrap().swap_connections(1)).await.unwrap())
 }
 
 async fn clients(count: usize) -> Vec<Arc<dyn Store>> {

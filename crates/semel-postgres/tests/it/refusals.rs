@@ -55,7 +55,7 @@ async fn a_database_without_the_schema_is_refused_with_what_to_do() {
     assert!(error.to_string().contains("semel migrate"), "{error}");
     let first = migrate(&url).await.unwrap();
     let again = migrate(&url).await.unwrap();
-    assert_eq!((first.from, first.to, again.from, again.to), (0, 1, 1, 1));
+    assert_eq!((first.from, first.to, again.from, again.to), (0, 2, 2, 2));
     PostgresStore::connect(&url).await.unwrap();
 }
 
@@ -84,6 +84,7 @@ async fn a_newer_schema_is_refused() {
     client(&url).await.batch_execute("INSERT INTO semel_schema (version) VALUES (99)").await.unwrap();
     for error in [PostgresStore::connect(&url).await.err().unwrap(), migrate(&url).await.unwrap_err()] {
         assert_eq!(error.kind(), ErrorKind::Newer, "{error}");
+        assert!(error.to_string().contains("version 99 of semel's schema"), "{error}");
     }
 }
 

@@ -33,6 +33,20 @@ pub(crate) async fn alone() -> (PostgresStore, String) {
     (PostgresStore::connect(&url).await.unwrap(), url)
 }
 
+/// The URL of a database that no other test knows. Nothing is in it yet.
+pub(crate) async fn empty_database() -> String {
+    let name = format!("semel_{:016x}", rand::random::<u64>());
+    client(&url()).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    format!("{}/{name}", url().rsplit_once('/').unwrap().0)
+}
+
+/// The URL of a database as 0.1 left it: schema 1 with eleven records.
+pub(crate) async fn database_of_0_1() -> String {
+    let url = empty_database().await;
+    client(&url).await.batch_execute(include_str!("../fixtures/data-0.1.sql")).await.unwrap();
+    url
+}
+
 /// The application's own connection.
 pub(crate) async fn client(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use semel::record::Record;
-use semel::store::{Page, Reply, Scan, Store, Swap, SwapReply, Swept};
+use semel::store::{Loaded, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel::{Claim, Decision, ErrorKind, Key, Outcome, RecordId, Semel};
 use semel_postgres::{PostgresStore, migrate};
 
@@ -22,10 +21,10 @@ impl Counting {
 }
 
 impl Store for Counting {
-    fn swap(&self, batch: Vec<Swap>) -> Reply<Vec<SwapReply>> {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
         self.count(self.0.swap(batch))
     }
-    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Option<Record>>> {
+    fn load(&self, ids: Vec<RecordId>) -> Reply<Vec<Loaded>> {
         self.count(self.0.load(ids))
     }
     fn sweep(&self, limit: usize) -> Reply<Swept> {

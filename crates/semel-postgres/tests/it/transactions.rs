@@ -146,6 +146,75 @@ async fn an_outcome_is_recorded_once_with_its_effect() {
     assert!(matches!(told, RecordedOnce::Mismatch(_)), "{told:?}");
 }
 
+/// Polls until a session waits for a transaction; a test that waits for ever is ended by its runner.
+async fn until_one_waits_for_a_transaction(client: &Client, table: &str) {
+    let waiting = "SELECT count(*) FROM pg_locks waits WHERE locktype = 'transactionid' AND NOT granted AND pid IN \
+                   (SELECT pid FROM pg_locks WHERE relation = $1::text::regclass AND granted)";
+    while client.query_one(waiting, &[&table]).await.unwrap().get::<_, i64>(0) == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn two_transactions_that_record_one_key_at_once_record_it_once() {
+    let (semel, mut client, url) = bank().await;
+    for (end, expected) in [("committed", "replayed"), ("rolled back", "recorded")] {
+        let key = key("event");
+        let first = client.transaction().await.unwrap();
+        let answer =
+            semel.record_once_in(&first, Claim::new(&key), Outcome::success(*b"first")).await.unwrap();
+        assert!(matches!(answer, RecordedOnce::Recorded(_)), "{answer:?}");
+        let second = tokio::spawn({
+            let (semel, key, mut client) = (semel.clone(), key.clone(), crate::server::client(&url).await);
+            async move {
+                let second = client.transaction().await.unwrap();
+                let answer = semel
+                    .record_once_in(&second, Claim::new(&key), Outcome::success(*b"second"))
+                    .await
+                    .unwrap();
+                second.commit().await.unwrap();
+                answer
+            }
+        });
+        // The second waits for the first, and finds nothing in its own snapshot afterwards: a lost race.
+        until_one_waits_for_a_transaction(&crate::server::client(&url).await, "semel_records").await;
+        if end == "committed" {
+            first.commit().await.unwrap();
+        } else {
+            first.rollback().await.unwrap();
+        }
+        let answer = match second.await.unwrap() {
+            RecordedOnce::Recorded(_) => "recorded",
+            RecordedOnce::Replay(_) => "replayed",
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(answer, expected, "the first one {end}");
+    }
+}
+
+#[tokio::test]
+async fn a_complete_that_waits_for_another_write_of_its_record_takes_after_it() {
+    let (semel, mut client, url) = bank().await;
+    let key = key("charge");
+    let permit = granted(&semel, Claim::new(&key)).await;
+    let write = client.transaction().await.unwrap();
+    let renewed =
+        "UPDATE semel_records SET version = nextval('semel_version'), leased_at = clock_timestamp()";
+    write.batch_execute(renewed).await.unwrap();
+    let complete = tokio::spawn({
+        let mut client = crate::server::client(&url).await;
+        async move {
+            let transaction = client.transaction().await.unwrap();
+            permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
+            transaction.commit().await.unwrap();
+        }
+    });
+    until_one_waits_for_a_transaction(&crate::server::client(&url).await, "semel_records").await;
+    write.commit().await.unwrap();
+    complete.await.unwrap();
+    assert_eq!(state(&semel, &key).await, Some(StateKind::Done));
+}
+
 #[cfg(feature = "sqlx")]
 mod of_sqlx {
     use sqlx::{Connection, PgConnection};

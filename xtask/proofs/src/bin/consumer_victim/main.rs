@@ -81,7 +81,7 @@ async fn live(life: &Life) -> Fallible<()> {
 
 async fn pipeline(life: &Life) -> Fallible<Pipeline> {
     let semel = if life.store.starts_with("postgres:") {
-        Semel::new(PostgresStore::open(Config::from_url(&life.store)?.lanes(1)).await?)
+        Semel::new(PostgresStore::open(Config::from_url(&life.store)?.swap_connections(1)).await?)
     } else {
         Semel::new(FileStore::open(&life.store)?)
     };
