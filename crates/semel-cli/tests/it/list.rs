@@ -46,7 +46,8 @@ fn a_filter_shows_what_it_names_and_nothing_else(place: &Place) {
     assert_eq!(names("--all"), NAMES.join(" "));
     assert_eq!(names("--scope acme"), "order-1 order-2 order-3");
     assert_eq!(names("--scope acme/eu"), "order-1 order-2");
-    assert_eq!(names("--operation payout --state held"), "p-2");
+    assert_eq!(names("--operation payout --state held"), "p-1 p-2", "one lapsed under hold, one was held");
+    assert_eq!(names("--state running"), "order-3");
     assert_eq!(names("--state running,held"), "order-3 p-1 p-2");
     assert_eq!(names("--name p-3"), "p-3");
     assert_eq!((names("--older-than 1h"), names("--older-than 0s")), (String::new(), NAMES.join(" ")));
