@@ -240,7 +240,10 @@ impl<A, R: FnMut(Option<&Record>, Timestamp) -> Ruling<A>> SwapLoop<A, R> {
                     self.see(record, now, caching)
                 }
                 (SwapReply::Full, _) => Err(full()),
-                (SwapReply::Damaged(why), _) => Err(why),
+                // Of a swap whose reply was lost before, this says nothing.
+                (SwapReply::Damaged(why), _) => {
+                    Err(if self.lost_replies == 0 { why } else { self.unknown(why) })
+                }
             },
             Heard::LostRace => {
                 self.stale = self.stale.saturating_add(1);

@@ -8,6 +8,7 @@
     reason = "what overflows, or is told what no test foresees, fails a test, as it should; tests start tasks and wait"
 )]
 
+mod allocations;
 mod bound;
 mod codec;
 mod engine;
