@@ -31,7 +31,7 @@ async fn lapsed() -> Arc<MemoryStore> {
 }
 
 #[tokio::test]
-async fn a_run_that_lapsed_under_hold_is_held_for_whoever_looks() {
+async fn a_run_that_lapsed_under_hold_is_held_for_every_reader() {
     let store = lapsed().await;
     let (record, now) = walk::live(&*store, key("hold").id()).await.unwrap().unwrap();
     assert_eq!(record.state.kind(), StateKind::Held);

@@ -32,7 +32,7 @@ fn workers(store: &Arc<MemoryStore>) -> Semel {
 async fn running(semel: &Semel, name: &str) -> (Permit, Record) {
     let key = Key::new("charge", name).unwrap();
     let Decision::Run(permit) = semel.claim(Claim::new(&key)).await.unwrap() else {
-        panic!("nobody else runs")
+        panic!("the key is free")
     };
     (permit, semel.get(&key).await.unwrap().unwrap())
 }

@@ -32,7 +32,7 @@ async fn a_record_is_found_by_its_key_and_by_its_id() {
 }
 
 #[tokio::test]
-async fn a_run_that_lapsed_under_hold_is_held_for_whoever_looks_and_is_resolved_without_a_claim() {
+async fn a_run_that_lapsed_under_hold_is_held_for_every_reader_and_resolved_without_a_claim() {
     let server = Server::start().await;
     let short = with(claim("a"), json!({"lease_ms": 20, "lapse": "hold", "owner": "worker-7"}));
     let run = server.decide("/v1/claim", &short).await;
