@@ -295,7 +295,8 @@ impl StreamReader {
         let numbers: Vec<u64> = (0..self.next).collect();
         for numbers in numbers.chunks(LOOKED_AT_TOGETHER) {
             let ids: Vec<String> = numbers.iter().copied().map(id).collect();
-            let unseen = self.pipeline.unseen(&ids).await?.into_iter().filter(|is_unseen| *is_unseen).count();
+            let answers = self.pipeline.unseen(&ids).await?;
+            let unseen = answers.iter().filter(|answer| !matches!(answer, Ok(false))).count();
             ensure!(unseen == 0, "{unseen} of the events from {:?} on have no receipt", numbers.first());
         }
         let offset = self.pipeline.offset(STREAM).await?.and_then(|offset| offset.position);

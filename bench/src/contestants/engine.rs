@@ -54,7 +54,7 @@ impl Contestant for Engine {
         Ok(())
     }
 
-    /// Writes the counts of duplicates, as the engine would do by itself two seconds later.
+    /// Writes the counts of duplicates, as the engine would do by itself later.
     async fn catch_up(&self) -> Result<()> {
         Ok(self.semel.flush().await?)
     }
@@ -115,7 +115,7 @@ impl<S: Store> StoreAlone<S> {
             })?;
             Ok(swap(Some(record.version), write))
         });
-        let settled = self.store.swap(completes.collect::<Result<_>>()?).await?;
+        let settled = self.store.swap(completes.collect::<Result<Vec<_>>>()?.into()).await?;
         if settled.value.iter().any(|reply| !matches!(reply, SwapReply::Swapped(_))) {
             bail!("a key that is loaded was written by another caller");
         }
@@ -163,7 +163,9 @@ impl<S: Store> Contestant for StoreAlone<S> {
                 return Ok(Claimed::Run(Run { permit_id: ask.permit_id, record, now }));
             }
             (SwapReply::Stale(Some(record)), now) => (record, now),
-            (SwapReply::Stale(None) | SwapReply::Full | SwapReply::Damaged(_), _) => bail!("nothing has to be full or swept here"),
+            (SwapReply::Stale(None) | SwapReply::Full | SwapReply::Damaged(_), _) => {
+                bail!("nothing has to be full, swept or damaged here")
+            }
         };
         let Ruling { answer: ClaimAnswer::Replay, .. } = claim(Some(&record), &ask, now) else {
             bail!("key {number} was not replayed");

@@ -16,9 +16,9 @@ from .errors import Error, FailedBefore, Lost, NotRun, Refused, Unavailable, Unk
 from .heartbeat import Heartbeat
 from .key import Key
 from .once import once
-from .outcome import Outcome
+from .outcome import Outcome, Reference
 from .permit import Permit
-from .record import Record
+from .record import EndedAttempt, Record
 from .retry import Retry
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Claim",
     "Client",
     "Decision",
+    "EndedAttempt",
     "Error",
     "FailedBefore",
     "Heartbeat",
@@ -39,6 +40,7 @@ __all__ = [
     "Permit",
     "Record",
     "Recorded",
+    "Reference",
     "Refused",
     "Replay",
     "Retry",

@@ -16,6 +16,7 @@ class Terms(TypedDict, total=False):
     """What many claims may have in common; see `Claim`."""
 
     owner: Optional[str]
+    label: Optional[str]
     lease: Optional[Span]
     retention: Optional[Span]
     lapse: Optional[str]
@@ -54,6 +55,8 @@ class Claim:
     reentrant: bool = False
     """Whether the same owner may take over its own run."""
     first_event: Optional[str] = None
+    label: Optional[str] = None
+    """What the work is, in words for people; never part of the identity. At most 256 bytes."""
 
     def body(self) -> Dict[str, Any]:
         """The claim for the server. Outcomes are asked for as bytes, so that a replay is exact."""
@@ -70,6 +73,7 @@ class Claim:
             "lapse": self.lapse,
             "attempts_max": self.attempts_max,
             "reentrant": self.reentrant or None,
+            "label": self.label,
             "first_event": self.first_event,
             "outcome_as": "base64",
         }

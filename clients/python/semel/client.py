@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from ssl import SSLContext
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Type, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, TypeVar, Union
 from urllib.parse import quote, urlencode
 
 from .ask import Claim, Options, Span, seconds
@@ -72,13 +72,12 @@ class Client:
         value: Any = None,
         *,
         kind: str = "success",
-        primary: Optional[str] = None,
-        secondary: Optional[str] = None,
+        references: Sequence[Tuple[str, str]] = (),
         details: Any = None,
         **options: Unpack[Options],
     ) -> Union[Recorded, Replay, Busy, Mismatch, Held]:
         """Claims and completes in one go, for what has happened already: an event that was seen, say."""
-        outcome = outcome_ask(value, kind, primary, secondary, details)
+        outcome = outcome_ask(value, kind, references, details)
         body = {**self.body(Claim(key, **options)), "outcome": outcome}
         answer = self.retry.ask(lambda: self._post("/v1/record_once", body))
         if answer["decision"] == "recorded":
@@ -112,6 +111,8 @@ class Client:
         answer = self.retry.ask(ask)
         if answer["decision"] == "lost":
             raise Lost("the permit is not good any more: another run took over, or the record is gone")
+        if answer["decision"] == "done":
+            raise Lost("the permit is not good any more: the run was completed under it")
         return Permit(self.transport, self.retry, answer, asked_at)
 
     def run(

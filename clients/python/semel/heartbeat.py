@@ -42,7 +42,9 @@ class Heartbeat:
                 permit.lost.set()
                 return
             try:
-                permit.renew_once(timeout=left)
+                if not permit.renew_once(timeout=left):
+                    # Completed meanwhile: nothing is left to renew, and nothing is lost.
+                    return
             except Lost:
                 return
             except Error:

@@ -1,11 +1,18 @@
-"""What a run produced: bytes, what kind of end it was, and what it points at."""
+"""What a run produced: bytes, what kind of end it was, and what it created."""
 
 from __future__ import annotations
 
 import base64
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+
+
+class Reference(NamedTuple):
+    """Something that a run created or changed: `("charge", "ch_1")`."""
+
+    kind: str
+    id: str
 
 
 @dataclass(frozen=True)
@@ -14,8 +21,7 @@ class Outcome:
 
     data: bytes
     kind: str = "success"
-    primary: Optional[str] = None
-    secondary: Optional[str] = None
+    references: Tuple[Reference, ...] = ()
     details: Any = None
 
     @property
@@ -48,10 +54,14 @@ def stored_bytes(members: Mapping[str, Any]) -> bytes:
     return to_json(members["json"]).encode() if "json" in members else b""
 
 
-def outcome_ask(value: Any, kind: str, primary: Optional[str], secondary: Optional[str], details: Any) -> Dict[str, Any]:
+def outcome_ask(value: Any, kind: str, references: Sequence[Tuple[str, str]], details: Any) -> Dict[str, Any]:
     """An outcome for the server."""
-    notes = {"primary": primary, "secondary": secondary, "details": details}
-    return {"kind": kind, **value_member(value), **{name: note for name, note in notes.items() if note is not None}}
+    outcome = {"kind": kind, **value_member(value)}
+    if references:
+        outcome["references"] = [{"kind": what, "id": which} for what, which in references]
+    if details is not None:
+        outcome["details"] = details
+    return outcome
 
 
 def outcome_answer(members: Mapping[str, Any]) -> Outcome:
@@ -59,7 +69,6 @@ def outcome_answer(members: Mapping[str, Any]) -> Outcome:
     return Outcome(
         stored_bytes(members),
         members.get("kind", "success"),
-        members.get("primary"),
-        members.get("secondary"),
+        tuple(Reference(reference["kind"], reference["id"]) for reference in members.get("references", ())),
         members.get("details"),
     )

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from datetime import datetime
-from typing import Any, Callable, Dict, Mapping, Optional, TypeVar
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from .decision import moment
 from .errors import Lost
@@ -52,34 +52,36 @@ class Permit:
         value: Any = None,
         *,
         kind: str = "success",
-        primary: Optional[str] = None,
-        secondary: Optional[str] = None,
+        references: Sequence[Tuple[str, str]] = (),
         details: Any = None,
     ) -> Optional[datetime]:
-        """Ends the run with an outcome: bytes, or anything that JSON can say. Tells until when it is remembered.
+        """Ends the run with an outcome: bytes, or anything that JSON can say, and what the run created, such as
+        `references=[("charge", "ch_1")]`. Tells until when it is remembered.
         `Lost`: do not report success. After `Unavailable` or `Unknown` the same call may be made again."""
-        outcome = outcome_ask(value, kind, primary, secondary, details)
+        outcome = outcome_ask(value, kind, references, details)
         return moment(self._settle("/v1/complete", "the outcome was not stored", outcome=outcome)["remembered_until"])
 
     def release(self, reason: str = "") -> bool:
-        """Gives up, so that another may run. False if there was nothing to give up any more, which may be the work of
-        an earlier try of this very call."""
+        """Gives up, so that another may run; to say so twice is harmless. False if there was nothing to give up: another
+        run took over, or the run is completed."""
         return bool(self._ask("/v1/release", reason=reason)["decision"] == "released")
 
     def hold(self, reason: str) -> bool:
-        """Ends the run so that nobody may repeat it before somebody has looked. False as with `release`."""
+        """Ends the run so that it is not repeated before a person or a probe has decided. False if there was nothing to
+        hold any more, which may be the work of an earlier try of this very call."""
         return bool(self._ask("/v1/hold", reason=reason)["decision"] == "held")
 
-    def renew(self) -> None:
-        """Starts the lease anew. `heartbeat` does this by itself."""
+    def renew(self) -> bool:
+        """Starts the lease anew. `heartbeat` does this by itself. False if the run was completed under this permit: then
+        there is nothing to renew, and nothing is lost."""
         asked_at = time.monotonic()
-        self._renewed(self._settle("/v1/renew", "the lease was not renewed"), asked_at)
+        return self._renewed(self._settle("/v1/renew", "the lease was not renewed"), asked_at)
 
-    def renew_once(self, timeout: float) -> None:
-        """The same without asking again: for whoever has a schedule of its own."""
+    def renew_once(self, timeout: float) -> bool:
+        """The same without asking again: for callers with a schedule of their own."""
         asked_at = time.monotonic()
         answer = self._transport.post("/v1/renew", {"permit": self.text}, timeout)
-        self._renewed(self._unless_lost(answer, "the lease was not renewed"), asked_at)
+        return self._renewed(self._unless_lost(answer, "the lease was not renewed"), asked_at)
 
     def step(self, name: str, work: Callable[[], T]) -> T:
         """Runs a part of the work, or hands back its value if it was finished before. The value is stored before this
@@ -113,8 +115,11 @@ class Permit:
             raise Lost(f"{what}: another run took over, or the record is gone; do not report success")
         return answer
 
-    def _renewed(self, answer: Mapping[str, Any], asked_at: float) -> None:
+    def _renewed(self, answer: Mapping[str, Any], asked_at: float) -> bool:
+        if answer["decision"] == "done":
+            return False
         self.good_until = asked_at + answer["lease_ms"] / 1000
+        return True
 
     def __repr__(self) -> str:
         return f"Permit(id={self.id[:8]}, attempt={self.attempt}, fence={self.fence})"

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Tuple
 
 from .decision import instant, moment
 from .key import Key
 from .outcome import Outcome, outcome_answer
+
+
+@dataclass(frozen=True)
+class EndedAttempt:
+    """An attempt that is over."""
+
+    attempt: int
+    owner: Optional[str]
+    since: datetime
+    until: datetime
+    ended: str
+    """"completed", "released", "lapsed" or "held"."""
+    reason: Optional[str]
 
 
 @dataclass(frozen=True)
@@ -23,14 +36,18 @@ class Record:
     outcome: Optional[Outcome]
     """Of a done record; without its bytes if this caller may not see them."""
     owner: Optional[str]
-    """Of a running record."""
+    """Who runs it, or ran it last."""
     reason: Optional[str]
     """Of a released or a held record."""
     lapsed: bool
-    """Of a running record: nobody renewed it in time, and the next claim decides."""
+    """Of a running record: it was not renewed in time, and the next claim runs it again."""
     first_seen_at: datetime
     changed_at: datetime
     remembered_until: Optional[datetime]
+    label: Optional[str]
+    """What the work is, in words for people."""
+    history: Tuple[EndedAttempt, ...]
+    """The last 8 attempts that are over, oldest first."""
     members: Mapping[str, Any]
     """Everything the server said of it."""
 
@@ -55,5 +72,12 @@ def record_answer(members: Mapping[str, Any]) -> Record:
         instant(members["first_seen_at"]),
         instant(members["changed_at"]),
         moment(members.get("remembered_until")),
+        members.get("label"),
+        tuple(_ended(attempt) for attempt in members.get("history", ())),
         members,
     )
+
+
+def _ended(members: Mapping[str, Any]) -> EndedAttempt:
+    since, until = instant(members["from"]), instant(members["until"])
+    return EndedAttempt(members["attempt"], members["owner"], since, until, members["ended"], members["reason"])

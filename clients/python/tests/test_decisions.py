@@ -35,12 +35,14 @@ class Decisions(unittest.TestCase):
     def test_kind_references_and_details_are_replayed(self) -> None:
         key = fresh_key()
         permit = granted(client().claim(key))
-        permit.complete(kind="skipped", primary="pay_1", secondary="inv_1", details={"why": "paid before"})
+        references = [("payment", "pay_1"), ("invoice", "inv_1")]
+        permit.complete(kind="skipped", references=references, details={"why": "paid before"})
         replay = client().claim(key)
         assert isinstance(replay, Replay)
         told = replay.outcome
-        seen = (told.kind, told.primary, told.secondary, told.details)
-        self.assertEqual(seen, ("skipped", "pay_1", "inv_1", {"why": "paid before"}))
+        seen = (told.kind, list(told.references), told.details)
+        self.assertEqual(seen, ("skipped", references, {"why": "paid before"}))
+        self.assertEqual(told.references[0].kind, "payment")
 
     def test_a_second_caller_is_told_who_runs(self) -> None:
         key = fresh_key()
@@ -68,8 +70,9 @@ class Decisions(unittest.TestCase):
         key = fresh_key()
         first = granted(client().claim(key))
         self.assertTrue(first.release("not now"))
-        self.assertFalse(first.release("not now"))
+        self.assertTrue(first.release("not now"), "said twice, it is still released")
         second = granted(client().claim(key))
+        self.assertFalse(first.release("not now"), "another run has the key now")
         self.assertEqual(second.attempt, 2)
         self.assertGreater(second.fence, first.fence)
 
@@ -91,6 +94,24 @@ class Decisions(unittest.TestCase):
         done = client().get(permit.id)
         assert done is not None and done.outcome is not None
         self.assertEqual((done.state, done.outcome.value, done.attempt), ("done", "done", 1))
+
+    def test_get_tells_the_label_and_how_every_attempt_ended(self) -> None:
+        key = fresh_key()
+        granted(client(owner="worker-1").claim(key, label="POST /charges")).release("not now")
+        granted(client(owner="worker-2").claim(key, label="POST /charges")).complete("done")
+        record = client().get(key)
+        assert record is not None
+        self.assertEqual((record.label, record.owner), ("POST /charges", "worker-2"))
+        ended = [(one.attempt, one.owner, one.ended, one.reason) for one in record.history]
+        self.assertEqual(ended, [(1, "worker-1", "released", "not now"), (2, "worker-2", "completed", None)])
+        self.assertTrue(all(one.since <= one.until for one in record.history))
+
+    def test_a_renewal_after_the_end_says_so_and_raises_nothing(self) -> None:
+        permit = granted(client().claim(fresh_key()))
+        self.assertTrue(permit.renew())
+        permit.complete("done")
+        self.assertFalse(permit.renew())
+        self.assertFalse(permit.lost.is_set())
 
     def test_get_waits_until_the_run_settles(self) -> None:
         key = fresh_key()

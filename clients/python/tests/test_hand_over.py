@@ -36,6 +36,12 @@ class HandOver(unittest.TestCase):
         with self.assertRaises(Lost):
             client().permit(permit.text)
 
+    def test_a_permit_whose_run_is_completed_is_not_taken_up_again(self) -> None:
+        permit = granted(client().claim(fresh_key()))
+        permit.complete("done")
+        with self.assertRaisesRegex(Lost, "completed under it"):
+            client().permit(permit.text)
+
     @unittest.skipUnless(hasattr(os, "fork"), "there are no forks here")
     def test_a_forked_process_opens_connections_of_its_own(self) -> None:
         shared, key = client(), fresh_key()

@@ -7,6 +7,8 @@ import type { Key } from "./key.js";
 export interface Terms {
   /** Who asks, for people that look. */
   readonly owner?: string;
+  /** What the work is, in words for people; never part of the identity. At most 256 bytes. */
+  readonly label?: string;
   /** How long the permit is good without renewal; the server's default is 60 seconds. */
   readonly leaseMs?: number;
   /** How long the outcome is remembered; the server's default is a day. */
@@ -48,6 +50,7 @@ export async function claimBody({ key, ...options }: Claim): Promise<Record<stri
     lapse: options.lapse,
     attempts_max: options.attemptsMax,
     reentrant: options.reentrant || undefined,
+    label: options.label,
     first_event: options.firstEvent,
     outcome_as: "base64",
   };

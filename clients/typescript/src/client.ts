@@ -70,9 +70,9 @@ export class Client {
   async recordOnce(
     key: Key,
     value: unknown = null,
-    { kind, primary, secondary, details, ...options }: Options & Notes = {},
+    { kind, references, details, ...options }: Options & Notes = {},
   ): Promise<Recorded | Replay | Busy | Mismatch | Held> {
-    const outcome = { ...outcomeAsk(value, {}), kind, primary, secondary, details };
+    const outcome = { ...outcomeAsk(value, {}), kind, references, details };
     const body = { ...(await claimBody({ ...this.terms, ...options, key })), outcome };
     const answer = await this.retry.ask(() => this.post<Answer>("/v1/record_once", body));
     if (answer.decision === "recorded") {
@@ -110,6 +110,9 @@ export class Client {
     });
     if (answer.decision === "lost") {
       throw new Lost("the permit is not good any more: another run took over, or the record is gone");
+    }
+    if (answer.decision === "done") {
+      throw new Lost("the permit is not good any more: the run was completed under it");
     }
     return new Permit(this.transport, this.retry, answer, askedAt);
   }

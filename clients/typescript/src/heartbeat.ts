@@ -32,7 +32,10 @@ export class Heartbeat {
       return;
     }
     try {
-      await this.permit.renewOnce(left);
+      if (!(await this.permit.renewOnce(left))) {
+        // Completed meanwhile: nothing is left to renew, and nothing is lost.
+        return;
+      }
     } catch (error) {
       if (error instanceof Lost) {
         return;

@@ -1,14 +1,19 @@
-/** What a run produced: bytes, what kind of end it was, and what it points at. */
+/** What a run produced: bytes, what kind of end it was, and what it created. */
 
 /** Everything that JSON can say. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+
+/** Something that a run created or changed: `{ kind: "charge", id: "ch_1" }`. */
+export interface Reference {
+  readonly kind: string;
+  readonly id: string;
+}
 
 /** What an outcome may say beside its bytes. */
 export interface Notes {
   /** "success" (the default), "failure", or a word of your own. */
   readonly kind?: string;
-  readonly primary?: string;
-  readonly secondary?: string;
+  readonly references?: readonly Reference[];
   readonly details?: Json;
 }
 
@@ -17,8 +22,7 @@ export class Outcome {
   constructor(
     readonly data: Uint8Array,
     readonly kind = "success",
-    readonly primary: string | null = null,
-    readonly secondary: string | null = null,
+    readonly references: readonly Reference[] = [],
     readonly details: unknown = null,
   ) {}
 
@@ -42,8 +46,7 @@ export interface StoredAnswer {
 /** An outcome as the server tells it. */
 export interface OutcomeAnswer extends StoredAnswer {
   readonly kind?: string;
-  readonly primary?: string | null;
-  readonly secondary?: string | null;
+  readonly references?: readonly Reference[];
   readonly details?: unknown;
 }
 
@@ -72,8 +75,8 @@ export function outcomeAsk(value: unknown, notes: Notes): OutcomeAnswer {
 
 /** An outcome from the server. */
 export function outcomeAnswer(members: OutcomeAnswer): Outcome {
-  const { kind, primary, secondary, details } = members;
-  return new Outcome(storedBytes(members), kind, primary ?? null, secondary ?? null, details ?? null);
+  const { kind, references, details } = members;
+  return new Outcome(storedBytes(members), kind, references ?? [], details ?? null);
 }
 
 function toBase64(bytes: Uint8Array): string {

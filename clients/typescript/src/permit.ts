@@ -82,30 +82,35 @@ export class Permit {
   }
 
   /**
-   * Gives up, so that another may run. False if there was nothing to give up any more, which may be the work of an
-   * earlier try of this very call.
+   * Gives up, so that another may run; to say so twice is harmless. False if there was nothing to give up: another run
+   * took over, or the run is completed.
    */
   async release(reason = ""): Promise<boolean> {
     return (await this.ask("/v1/release", { reason })).decision === "released";
   }
 
-  /** Ends the run so that nobody may repeat it before somebody has looked. False as with `release`. */
+  /**
+   * Ends the run so that it is not repeated before a person or a probe has decided. False if there was nothing to hold
+   * any more, which may be the work of an earlier try of this very call.
+   */
   async hold(reason: string): Promise<boolean> {
     return (await this.ask("/v1/hold", { reason })).decision === "held";
   }
 
-  /** Starts the lease anew. `heartbeat` does this by itself. */
-  async renew(): Promise<void> {
+  /**
+   * Starts the lease anew. `heartbeat` does this by itself. False if the run was completed under this permit: then there
+   * is nothing to renew, and nothing is lost.
+   */
+  async renew(): Promise<boolean> {
     const askedAt = performance.now();
-    const answer = await this.settle("/v1/renew", "the lease was not renewed");
-    this.goodUntil = askedAt + answer.lease_ms;
+    return this.renewed(await this.settle("/v1/renew", "the lease was not renewed"), askedAt);
   }
 
-  /** The same without asking again: for whoever has a schedule of its own. */
-  async renewOnce(timeoutMs: number): Promise<void> {
+  /** The same without asking again: for callers with a schedule of their own. */
+  async renewOnce(timeoutMs: number): Promise<boolean> {
     const askedAt = performance.now();
     const answer = await this.transport.post<Settled>("/v1/renew", { permit: this.text }, timeoutMs);
-    this.goodUntil = askedAt + this.unlessLost(answer, "the lease was not renewed").lease_ms;
+    return this.renewed(this.unlessLost(answer, "the lease was not renewed"), askedAt);
   }
 
   /**
@@ -145,6 +150,14 @@ export class Permit {
 
   private async settle(path: string, what: string, members: object = {}): Promise<Settled> {
     return this.unlessLost(await this.ask(path, members), what);
+  }
+
+  private renewed(answer: Settled, askedAt: number): boolean {
+    if (answer.decision === "done") {
+      return false;
+    }
+    this.goodUntil = askedAt + answer.lease_ms;
+    return true;
   }
 
   private unlessLost(answer: Settled, what: string): Settled {

@@ -5,6 +5,16 @@ import type { Key } from "./key.js";
 import { outcomeAnswer } from "./outcome.js";
 import type { Outcome, OutcomeAnswer } from "./outcome.js";
 
+/** An attempt that is over. */
+export interface EndedAttempt {
+  readonly attempt: number;
+  readonly owner: string | null;
+  readonly from: Date;
+  readonly until: Date;
+  readonly ended: "completed" | "released" | "lapsed" | "held";
+  readonly reason: string | null;
+}
+
 /** What the store keeps for one key. */
 export interface StoredRecord {
   readonly key: Key;
@@ -13,15 +23,19 @@ export interface StoredRecord {
   readonly attempt: number;
   /** Of a done record; without its bytes if this caller may not see them. */
   readonly outcome: Outcome | null;
-  /** Of a running record. */
+  /** Who runs it, or ran it last. */
   readonly owner: string | null;
   /** Of a released or a held record. */
   readonly reason: string | null;
-  /** Of a running record: nobody renewed it in time, and the next claim decides. */
+  /** Of a running record: it was not renewed in time, and the next claim runs it again. */
   readonly lapsed: boolean;
   readonly firstSeenAt: Date;
   readonly changedAt: Date;
   readonly rememberedUntil: Date | null;
+  /** What the work is, in words for people. */
+  readonly label: string | null;
+  /** The last 8 attempts that are over, oldest first. */
+  readonly history: readonly EndedAttempt[];
   /** Everything the server said of it. */
   readonly members: RecordAnswer;
 }
@@ -35,14 +49,19 @@ export interface RecordAnswer {
   readonly state: StoredRecord["state"];
   readonly attempt: number;
   readonly outcome?: OutcomeAnswer;
-  readonly owner?: string;
+  readonly owner?: string | null;
   readonly reason?: string;
   readonly lapsed?: boolean;
   readonly first_seen_at: string;
   readonly changed_at: string;
   readonly remembered_until: string | null;
+  readonly label?: string | null;
+  readonly history?: readonly AttemptAnswer[];
   readonly [member: string]: unknown;
 }
+
+/** An attempt that is over, as the server tells it. */
+export type AttemptAnswer = Omit<EndedAttempt, "from" | "until"> & { readonly from: string; readonly until: string };
 
 /** Whether waiting longer would show nothing new by itself. */
 export function isSettled(record: StoredRecord): boolean {
@@ -64,6 +83,10 @@ export function recordAnswer(members: RecordAnswer): StoredRecord {
     firstSeenAt: new Date(members.first_seen_at),
     changedAt: new Date(members.changed_at),
     rememberedUntil: moment(members.remembered_until),
+    label: members.label ?? null,
+    history: (members.history ?? []).map((ended) => {
+      return { ...ended, from: new Date(ended.from), until: new Date(ended.until) };
+    }),
     members,
   };
 }

@@ -32,12 +32,13 @@ test("bytes are replayed byte for byte", async () => {
 
 test("kind, references and details are replayed", async () => {
   const key = freshKey();
-  const notes = { kind: "skipped", primary: "pay_1", secondary: "inv_1", details: { why: "paid before" } };
+  const references = [{ kind: "payment", id: "pay_1" }, { kind: "invoice", id: "inv_1" }];
+  const notes = { kind: "skipped", references, details: { why: "paid before" } };
   await granted(await client().claim(key)).complete(null, notes);
   const replay = await client().claim(key);
   assert.ok(replay.decision === "replay");
-  const { kind, primary, secondary, details } = replay.outcome;
-  assert.deepEqual({ kind, primary, secondary, details }, notes);
+  const { kind, details } = replay.outcome;
+  assert.deepEqual({ kind, references: replay.outcome.references, details }, notes);
 });
 
 test("a second caller is told who runs", async () => {
@@ -70,8 +71,9 @@ test("a released key runs again as attempt 2 with a higher fence", async () => {
   const key = freshKey();
   const first = granted(await client().claim(key));
   assert.equal(await first.release("not now"), true);
-  assert.equal(await first.release("not now"), false);
+  assert.equal(await first.release("not now"), true, "said twice, it is still released");
   const second = granted(await client().claim(key));
+  assert.equal(await first.release("not now"), false, "another run has the key now");
   assert.equal(second.attempt, 2);
   assert.ok(second.fence > first.fence);
 });
@@ -93,6 +95,26 @@ test("get tells without claiming", async () => {
   await permit.complete("done");
   const done = await client().get(permit.id);
   assert.deepEqual([done?.state, done?.outcome?.value, done?.attempt], ["done", "done", 1]);
+});
+
+test("get tells the label and how every attempt ended", async () => {
+  const key = freshKey();
+  await granted(await client({ owner: "worker-1" }).claim(key, { label: "POST /charges" })).release("not now");
+  await granted(await client({ owner: "worker-2" }).claim(key, { label: "POST /charges" })).complete("done");
+  const record = await client().get(key);
+  assert.deepEqual([record?.label, record?.owner], ["POST /charges", "worker-2"]);
+  const history = record?.history ?? [];
+  const ended = history.map((one) => [one.attempt, one.owner, one.ended, one.reason]);
+  assert.deepEqual(ended, [[1, "worker-1", "released", "not now"], [2, "worker-2", "completed", null]]);
+  assert.ok(history.every(({ from, until }) => from <= until));
+});
+
+test("a renewal after the end says so and throws nothing", async () => {
+  const permit = granted(await client().claim(freshKey()));
+  assert.equal(await permit.renew(), true);
+  await permit.complete("done");
+  assert.equal(await permit.renew(), false);
+  assert.equal(permit.lost.aborted, false);
 });
 
 test("get waits until the run settles", async () => {

@@ -30,3 +30,11 @@ test("a permit that was lost is not taken up again", async () => {
   await permit.release("not now");
   await assert.rejects(client().permit(permit.text), (error) => error instanceof Lost);
 });
+
+test("a permit whose run is completed is not taken up again", async () => {
+  const permit = granted(await client().claim(freshKey()));
+  await permit.complete("done");
+  await assert.rejects(client().permit(permit.text), (error) => {
+    return error instanceof Lost && /completed under it/.test(error.message);
+  });
+});

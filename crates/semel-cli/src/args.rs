@@ -145,7 +145,7 @@ enum Command {
     Keys(KeysCommand),
     /// Count records by state, and find the oldest that run or are held
     ///
-    /// Reads the whole store, page by page. `lapsed` are running records whose lease nobody renews.
+    /// Reads the whole store, page by page. `lapsed` are running records that were not renewed in time, and that the next claim runs again.
     #[command(after_help = "Examples:\n  \
         semel stats\n  \
         semel stats --json | jq .held                    for an alarm")]
@@ -160,7 +160,7 @@ enum Command {
     Watch(WatchArgs),
     /// Remove what is past its retention
     ///
-    /// Removes nothing that still counts. Programs that run a sweeper need no such command.
+    /// Removes nothing that still counts. Programs sweep by themselves, and need no such command.
     #[command(after_help = "Examples:\n  \
         semel sweep\n  \
         semel sweep --limit 100000                       not more than that in one go")]

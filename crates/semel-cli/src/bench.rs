@@ -58,6 +58,7 @@ impl BenchArgs {
         let store = address.open_with_room(plan.keys.get()).await?;
         let semel = Semel::builder_shared(store.store()).build()?;
         let measured = measure(&semel, &plan).await?;
+        semel.close().await?;
         if self.json {
             return out::line(&json(&address, &plan, &measured)?);
         }

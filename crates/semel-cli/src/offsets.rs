@@ -95,6 +95,9 @@ impl OffsetsArgs {
         let mut walk = Walk::new(&*store, wanted.filter(), None);
         while let Some(page) = walk.next().await? {
             now = page.now;
+            for (id, error) in &page.damaged {
+                eprintln!("warning: the record {id} cannot be read: {error}");
+            }
             rows.extend(page.records.iter().filter_map(|record| wanted.read(record)));
             bar.walked(walk.after(), rows.len() as u64);
         }

@@ -1,12 +1,13 @@
 //! `semel receipts`: which events a pipeline has processed, put aside, or waits with; and what may be done about one of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use console::Style;
 use semel::clock::Timestamp;
-use semel::record::State;
+use semel::record::StateKind;
 use semel::{Outcome, OutcomeKind, RecordedOnce, Resolution, Resolved};
 use semel_ops::format::scope;
 use semel_ops::lookup::walk;
@@ -117,7 +118,7 @@ impl ReceiptsArgs {
             Some(EventCommand::Record { event, consent }) => event.record(store, consent).await,
             Some(EventCommand::Release { event, reason, consent }) => {
                 let (store, found) = event.known(store).await?;
-                keys::release(&*store, &found, &reason, consent).await
+                keys::release(&store, &found, &reason, consent).await
             }
         }
     }
@@ -136,6 +137,9 @@ impl ReceiptsArgs {
         loop {
             let page = ReceiptsAfter { after, limit: walk::PAGE_RECORDS_MAX };
             let page = pipeline.receipts(&filter, page).await?;
+            for (id, error) in &page.damaged {
+                eprintln!("warning: the record {id} cannot be read: {error}");
+            }
             for event in page.events {
                 seen = seen.saturating_add(1);
                 counts.count(&event);
@@ -258,7 +262,7 @@ impl EventArg {
         let (store, pipeline) = store.open_pipeline(&self.pipeline, self.scope.clone()).await?;
         let record = pipeline.semel().get(&pipeline.receipt_key(&self.event)?).await?;
         let now = walk::now(&*store).await?;
-        Ok((store, pipeline, record.map(|record| Found { record, now })))
+        Ok((store, pipeline, record.map(|record| Found { record: Arc::new(record), now })))
     }
 
     /// The record of the event, which must be there.
@@ -280,8 +284,8 @@ impl EventArg {
         let (_store, pipeline, found) = self.find(store).await?;
         let name = format!("event {} of {}", text::shown(&self.event), text::shown(&self.pipeline));
         let standing = found.as_ref().map_or_else(|| "Nobody has processed it.".to_owned(), standing);
-        let state = found.map(|found| found.record.state);
-        if let Some(State::Done(_)) = state {
+        let state = found.map(|found| found.record.state.kind());
+        if state == Some(StateKind::Done) {
             return out::line(&format!("{name} has a receipt already, and nothing was changed. {standing}"));
         }
         let what = format!(
@@ -291,7 +295,7 @@ impl EventArg {
         consent.ask(&what, "Note it as processed?")?;
         let outcome = Outcome::new(OutcomeKind::from_word(BY_HAND), *b"")
             .details(&json!({ "by": "semel receipts record" }));
-        if let Some(State::Held(_)) = state {
+        if state == Some(StateKind::Held) {
             let key = pipeline.receipt_key(&self.event)?;
             if pipeline.semel().resolve(&key, Resolution::Done(outcome)).await? == Resolved::NotHeld {
                 bail!(CHANGED);
@@ -303,8 +307,8 @@ impl EventArg {
     }
 }
 
-fn recorded(answers: Vec<RecordedOnce>) -> Result<()> {
-    match answers.into_iter().next() {
+fn recorded(answers: Vec<semel::Result<RecordedOnce>>) -> Result<()> {
+    match answers.into_iter().next().transpose()? {
         Some(RecordedOnce::Recorded(_) | RecordedOnce::Replay(_)) => Ok(()),
         Some(RecordedOnce::Busy(busy)) => bail!(
             "nothing was changed: {} is processing it. Wait for that one, or stop it and `semel receipts release` the event",

@@ -48,6 +48,7 @@ pub(crate) async fn count(store: &dyn Store) -> Result<Counted> {
     let mut walk = Walk::new(store, Filter::default(), None);
     while let Some(page) = walk.next().await? {
         counted.past = counted.past.saturating_add(page.past as u64);
+        counted.damaged = counted.damaged.saturating_add(page.damaged.len() as u64);
         for record in &page.records {
             counted.add(record, page.now, 1);
         }
@@ -79,6 +80,7 @@ pub(crate) fn json(counted: &Counted, (name, value): (&str, String)) -> Value {
         "held": counted.held,
         "lapsed_leases": counted.lapsed,
         "past_retention": counted.past,
+        "unreadable": counted.damaged,
         "outcome_bytes": counted.outcome_bytes,
         "duplicates": counted.duplicates,
         "mismatches": counted.mismatches,
@@ -117,7 +119,7 @@ pub(crate) fn row(tally: &Counted, (word, count, colour): StateRow, third: &str)
 fn table(tally: &Counted) -> Table {
     let mut table =
         Table::new(vec![Column::whole("state"), Column::number("records"), Column::elastic("", 20)]);
-    let lapsed = if tally.lapsed == 0 { "" } else { "nobody renews them: semel keys list --state running" };
+    let lapsed = if tally.lapsed == 0 { "" } else { "not renewed in time, and run again at the next claim" };
     let notes = [
         oldest(tally, tally.oldest_running.first()),
         lapsed.to_owned(),
@@ -131,6 +133,10 @@ fn table(tally: &Counted) -> Table {
     if tally.past > 0 {
         let note = "past their retention: semel sweep removes them";
         table.row(row(tally, ("past", |tally| tally.past, style::quiet), note));
+    }
+    if tally.damaged > 0 {
+        let note = "damaged: semel keys list says which";
+        table.row(row(tally, ("unreadable", |tally| tally.damaged, style::wrong), note));
     }
     table
 }

@@ -65,7 +65,7 @@ impl StoreArg {
     /// A pipeline with its receipts and offsets in the store, which must be there.
     pub(crate) async fn open_pipeline(&self, name: &str, scope: Option<Scope>) -> Result<(Opened, Pipeline)> {
         let store = self.open_existing().await?;
-        let semel = Semel::builder_shared(store.store()).build()?;
+        let semel = Semel::builder_shared(store.store()).no_sweep().build()?;
         let pipeline = Pipeline::builder(&semel, name).scope(scope.unwrap_or_default()).build()?;
         Ok((store, pipeline))
     }

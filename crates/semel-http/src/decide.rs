@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response, request};
 use http_body::Body;
+use semel::record::LABEL_BYTES_MAX;
 use semel::{Claim, Decision, Error, ErrorKind, Key, OnOutage, Permit, RecordId, Replay};
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
@@ -188,6 +189,7 @@ fn claim(rules: &Rules, key: &Key, parts: &request::Parts, whole: &Whole) -> Cla
     let print = fingerprint(&parts.method, &parts.uri, &parts.headers, &whole.bytes, &rules.fields_left_out);
     let claim = Claim::new(key)
         .fingerprint(print)
+        .label(&label(parts))
         .lease(rules.lease)
         .retention(rules.retention)
         .lapse(rules.lapse)
@@ -200,6 +202,13 @@ fn claim(rules: &Rules, key: &Key, parts: &request::Parts, whole: &Whole) -> Cla
         WhileRunning::Reject => claim,
         WhileRunning::Wait(span) => claim.wait_up_to(span),
     }
+}
+
+/// Method and path, in words for people, cut to what a label may have. Without the query, which may hold secrets.
+fn label(parts: &request::Parts) -> String {
+    let mut label = format!("{} {}", parts.method, parts.uri.path());
+    label.truncate(label.floor_char_boundary(LABEL_BYTES_MAX));
+    label
 }
 
 /// Claims, and gives up on a store that does not answer in time.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel::{Result, Semel, Sweeper};
+use semel::{Result, Semel};
 use semel_http::IdempotencyLayer;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -33,7 +33,7 @@ pub struct Proxy {
     peers: Arc<Peers>,
     shared: Shared,
     phase: watch::Sender<Phase>,
-    sweeper: Sweeper,
+    semel: Semel,
     _wake_ups: Option<WakeUps>,
 }
 
@@ -112,7 +112,7 @@ impl Proxy {
         tokio::spawn(acceptor.run());
         tokio::spawn(tidy(Arc::downgrade(&shared.upstream)));
         let wake_ups = opened.wake_ups(&semel);
-        let (survives, sweeper) = (opened.survives(), semel.sweeper().start());
+        let survives = opened.survives();
         Ok(Self {
             listening,
             admin,
@@ -122,7 +122,7 @@ impl Proxy {
             peers,
             shared,
             phase,
-            sweeper,
+            semel,
             _wake_ups: wake_ups,
         })
     }
@@ -197,7 +197,12 @@ impl Proxy {
         let in_time = timeout(self.settings.listener.timeouts.drain, over).await.is_ok();
         let cut_off = if in_time { 0 } else { left() };
         self.phase.send_replace(Phase::Over);
-        self.sweeper.stop().await;
+        // Counts of duplicates are written, unless the store does not answer.
+        match timeout(self.settings.listener.timeouts.drain, self.semel.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "semel: the store was not closed in order"),
+            Err(_) => tracing::warn!("semel: the store was not closed in time"),
+        }
         self.front.end_log().await;
         Drained { finished: at_first.saturating_sub(cut_off), cut_off }
     }

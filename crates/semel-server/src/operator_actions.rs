@@ -1,12 +1,11 @@
 //! What operators do to a record that is not theirs, on behalf of a caller: written down before and after.
 
 use semel::record::Record;
-use semel::{ErrorKind, Resolution, Result};
+use semel::{ErrorKind, OperatorAnswer, Resolution, Result};
 
 use crate::access::{Action, Caller, Entry, Noted};
 use crate::monitoring::{DecisionKind, Seen};
 use crate::state::AppState;
-use semel_ops::operator_actions::{Settled, release_in, resolve_in};
 
 /// Releases a running or held record, if it is still what was shown: the next claim runs. Whoever calls this has checked
 /// that the caller may.
@@ -16,10 +15,10 @@ pub async fn release(
     record: &Record,
     reason: &str,
     version: Option<u64>,
-) -> Result<Settled> {
+) -> Result<OperatorAnswer> {
     let asked = asked(caller, record, Action::Release, reason);
     served.audit.note(asked).await?;
-    let settled = release_in(&**served.store, record, reason, version).await;
+    let settled = served.semel.release_shown(record, reason, version).await;
     over(served, asked, record, settled).await
 }
 
@@ -30,7 +29,7 @@ pub async fn resolve(
     record: &Record,
     resolution: Resolution,
     version: Option<u64>,
-) -> Result<Settled> {
+) -> Result<OperatorAnswer> {
     let (action, reason) = match &resolution {
         Resolution::Release { reason } => (Action::Release, reason.to_string()),
         Resolution::Done(outcome) => {
@@ -40,7 +39,7 @@ pub async fn resolve(
     };
     let asked = asked(caller, record, action, &reason);
     served.audit.note(asked).await?;
-    let settled = resolve_in(&**served.store, record, &resolution, version).await;
+    let settled = served.semel.resolve_shown(record, resolution, version).await;
     over(served, asked, record, settled).await
 }
 
@@ -53,16 +52,15 @@ async fn over(
     served: &AppState,
     asked: Entry<'_>,
     record: &Record,
-    settled: Result<Settled>,
-) -> Result<Settled> {
+    settled: Result<OperatorAnswer>,
+) -> Result<OperatorAnswer> {
     let (result, decided) = match &settled {
-        Ok(Settled::Released) => (Noted::Done, Some(DecisionKind::Released)),
-        Ok(Settled::Resolved) => (Noted::Done, Some(DecisionKind::Resolved)),
+        Ok(OperatorAnswer::Released) => (Noted::Done, Some(DecisionKind::Released)),
+        Ok(OperatorAnswer::Resolved) => (Noted::Done, Some(DecisionKind::Resolved)),
         Err(error) if error.kind() == ErrorKind::Unknown => (Noted::Unknown, None),
-        Ok(Settled::NotHeld | Settled::Changed) | Err(_) => (Noted::Refused, None),
+        Ok(OperatorAnswer::NotHeld | OperatorAnswer::Changed) | Err(_) => (Noted::Refused, None),
     };
     if let Some(decision) = decided {
-        served.semel.wake(&record.key.id());
         served.live.tell(|| Seen::of(decision, record));
     }
     served.census.look_soon();

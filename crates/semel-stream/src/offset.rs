@@ -99,7 +99,11 @@ impl Pipeline {
         let mut scan = Scan { filter, after: None, limit: PAGE };
         loop {
             let page = self.semel().scan(scan.clone()).await?;
-            offsets.extend(page.records.iter().filter_map(read));
+            // Whose they are is not known: they must not fail the offsets of this pipeline.
+            for (id, error) in &page.damaged {
+                tracing::warn!(id = %id.short(), %error, "semel-stream: a record cannot be read");
+            }
+            offsets.extend(page.records.iter().filter_map(|record| read(record)));
             match page.next {
                 Some(next) => scan.after = Some(next),
                 None => break,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use semel::record::Record;
 use semel::store::Filter;
 use semel::{Claim, Decision, Key, Lapse, Outcome, RecordedOnce, Result, Semel};
 
@@ -102,28 +103,27 @@ impl Pipeline {
     }
 
     /// Which of these events have no receipt yet, in one round trip: one answer for each, in their order. An event that is
-    /// being processed counts as unseen.
-    pub async fn unseen(&self, events: &[impl AsRef<str>]) -> Result<Vec<bool>> {
+    /// being processed counts as unseen; one whose record cannot be read is an error of its own.
+    pub async fn unseen(&self, events: &[impl AsRef<str>]) -> Result<Vec<Result<bool>>> {
         let keys: Result<Vec<_>> = events.iter().map(|event| self.receipt_key(event.as_ref())).collect();
         let records = self.semel.get_all(&keys?).await?;
-        Ok(records
-            .iter()
-            .map(|record| record.as_ref().is_none_or(|record| record.outcome().is_none()))
-            .collect())
+        let is_unseen = |record: Option<Record>| record.is_none_or(|record| record.outcome().is_none());
+        Ok(records.into_iter().map(|record| record.map(is_unseen)).collect())
     }
 
     /// Notes that these events are processed, with what came of each, in a round trip or two; one answer for each, in
-    /// their order. For effects that are harmless to repeat, and for events that shall be passed over.
+    /// their order: an event whose record cannot be read fails alone. For effects that are harmless to repeat, and for
+    /// events that shall be passed over.
     pub async fn record<E: AsRef<str>>(
         &self,
         events: impl IntoIterator<Item = (E, Outcome)>,
-    ) -> Result<Vec<RecordedOnce>> {
+    ) -> Result<Vec<Result<RecordedOnce>>> {
         let claims: Result<Vec<_>> = events
             .into_iter()
             .map(|(event, outcome)| Ok((self.claim_of(event.as_ref())?, outcome)))
             .collect();
         let recording = claims?.into_iter().map(|(claim, outcome)| self.semel.record_once(claim, outcome));
-        join_all(recording).await.into_iter().collect()
+        Ok(join_all(recording).await)
     }
 
     /// Asks to process one event.

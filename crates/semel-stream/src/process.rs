@@ -30,7 +30,7 @@ pub enum Seen {
     Failed(Failure),
     /// It has no key, and nothing was done.
     NoKey(KeyFault),
-    /// Nobody knows: the store did not answer.
+    /// Its state is unknown: the store did not answer, or its record cannot be read.
     Unknown(semel::Error),
 }
 
@@ -87,18 +87,21 @@ impl Pipeline {
         let known: Vec<_> = keys.iter().filter_map(|key| key.as_ref().ok()).collect();
         // A look costs less than a claim that turns out to be a duplicate's. It pays where there is more than one.
         let mut unseen = match known.len() {
-            0 | 1 => vec![true; known.len()],
+            0 | 1 => known.iter().map(|_| Ok(true)).collect(),
             _ => self.unseen(&known).await?,
         }
         .into_iter();
         let each = events.iter().zip(&keys).map(|(event, key)| {
-            let is_unseen = key.is_ok() && unseen.next().unwrap_or(true);
+            let is_unseen = key.as_ref().ok().and_then(|_| unseen.next()).unwrap_or(Ok(true));
             let handler = &handler;
             async move {
-                match key {
-                    Err(fault) => Seen::NoKey(fault.clone()),
-                    Ok(_) if !is_unseen => Seen::Duplicate,
-                    Ok(key) => self.process_one(event, key, handler).await.unwrap_or_else(Seen::Unknown),
+                match (key, is_unseen) {
+                    (Err(fault), _) => Seen::NoKey(fault.clone()),
+                    (Ok(_), Err(error)) => Seen::Unknown(error),
+                    (Ok(_), Ok(false)) => Seen::Duplicate,
+                    (Ok(key), Ok(true)) => {
+                        self.process_one(event, key, handler).await.unwrap_or_else(Seen::Unknown)
+                    }
                 }
             }
         });

@@ -3,7 +3,7 @@
 use semel::clock::Timestamp;
 use semel::record::{Record, State, StateKind};
 use semel::store::{Filter, Scan};
-use semel::{Outcome, RecordId, Result};
+use semel::{Error, Outcome, RecordId, Result};
 
 use crate::offset::StreamOffset;
 use crate::pipeline::{Pipeline, RECEIPT};
@@ -69,6 +69,8 @@ pub struct ReceiptsAfter {
 pub struct ReceiptPage {
     /// In the order of their records' ids, which means nothing.
     pub events: Vec<EventRecord>,
+    /// Records that cannot be read, and why. Whether they are this pipeline's is not known.
+    pub damaged: Vec<(RecordId, Error)>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<RecordId>,
 }
@@ -125,9 +127,11 @@ impl EventRecord {
         let (state, since, who_or_why) = match &record.state {
             State::Done(done) if is_dead() => (EventState::DeadLetter, done.settled_at, None),
             State::Done(done) => (EventState::Processed, done.settled_at, None),
-            State::Running(running) => (EventState::Running, running.grant.granted_at, Some(&*running.grant.owner)),
+            State::Running(running) => {
+                (EventState::Running, running.grant.granted_at, Some(&*running.grant.owner))
+            }
             State::Released(released) => (EventState::Released, released.settled_at, Some(&*released.reason)),
-            State::Held(held) => (EventState::Held, held.held_at, Some(&*held.reason)),
+            State::Held(held) => (EventState::Held, held.held_at, Some(held.reason.as_str())),
         };
         Self {
             event: record.key.name().into(),
@@ -161,10 +165,10 @@ impl Pipeline {
             .iter()
             // A scope that only begins like this one is another pipeline's.
             .filter(|record| record.key.scope().count() == depth)
-            .map(EventRecord::read)
+            .map(|record| EventRecord::read(record))
             .filter(|event| filter.wants(event))
             .collect();
-        Ok(ReceiptPage { events, next: found.next })
+        Ok(ReceiptPage { events, damaged: found.damaged, next: found.next })
     }
 
     /// Counts everything that this pipeline keeps, page by page: on a large store that is work for its server.

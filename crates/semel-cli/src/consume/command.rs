@@ -169,7 +169,6 @@ impl ConsumeArgs {
         let consumer = self.consumer(&pipeline, source.open(parallel).await?, parallel, &screen)?;
         let (stopper, watch) = (consumer.stopper(), Stopwatch::start());
         let _wake_ups = store.wake_ups(&semel);
-        let sweeper = semel.sweeper().start();
         let (name, survives) = (&self.pipeline, store.survives());
         screen.line(&format!("{name} reads {source}; receipts in {address} survive {survives}"));
         let exec = Arc::new(self.exec(&self.exec, &screen));
@@ -184,14 +183,13 @@ impl ConsumeArgs {
             () = stop_when_idle(&stopper, self.once) => None,
         };
         screen.clear();
-        sweeper.stop().await;
         let account = progress::account(&source, name, &stopper.report(), watch.elapsed());
         let Some(ended) = ended else {
             bail!(
                 "stopped at once. What ran was killed, and its lease decides when it runs again\n{account}"
             );
         };
-        semel.flush().await.context("duplicates could not be counted")?;
+        semel.close().await.context("duplicates could not be counted")?;
         out::line(&account)?;
         ended?;
         Ok(())

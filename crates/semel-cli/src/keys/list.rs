@@ -1,5 +1,6 @@
 //! Many records, a line each.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -71,7 +72,10 @@ impl ListArgs {
                 Some(left) => walk.next_of(left.min(walk::PAGE_RECORDS_MAX)).await?,
                 None => walk.next().await?,
             };
-            let Some(Page { records, now, .. }) = page else { break };
+            let Some(Page { records, damaged, now, .. }) = page else { break };
+            for (id, error) in damaged {
+                eprintln!("warning: the record {id} cannot be read: {error}");
+            }
             shown = shown.saturating_add(records.len());
             last = records.last().map(|record| record.key.id()).or(last);
             bar.walked(walk.after(), shown as u64);
@@ -118,7 +122,7 @@ fn state(word: &str) -> Result<StateKind, String> {
         .ok_or_else(|| format!("`{word}` is no state; there are {}", known()))
 }
 
-fn print(records: &[(Record, Timestamp)]) -> Result<()> {
+fn print(records: &[(Arc<Record>, Timestamp)]) -> Result<()> {
     if records.is_empty() {
         return Ok(());
     }

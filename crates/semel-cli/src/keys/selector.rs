@@ -1,5 +1,7 @@
 //! Which record is meant: by its key, or by the beginning of its id.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
 use semel::Key;
 use semel::clock::Timestamp;
@@ -7,7 +9,7 @@ use semel::record::Record;
 use semel::store::{Filter, Store};
 use semel_ops::format::scope;
 use semel_ops::lookup::IdPrefix;
-use semel_ops::lookup::walk::Walk;
+use semel_ops::lookup::walk::{self, Walk};
 
 use crate::args::{Scope, refused};
 
@@ -38,7 +40,7 @@ pub(super) enum Selector {
 
 /// A record, and the store's now when it was read.
 pub(crate) struct Found {
-    pub(crate) record: Record,
+    pub(crate) record: Arc<Record>,
     pub(crate) now: Timestamp,
 }
 
@@ -66,10 +68,9 @@ impl Selector {
 }
 
 async fn by_key(key: &Key, store: &dyn Store) -> Result<Found> {
-    let answer = store.load(vec![key.id()]).await?;
-    let found = answer.value.into_iter().next().flatten();
-    match found.filter(|record| record.key == *key && record.is_live(answer.now)) {
-        Some(record) => Ok(Found { record, now: answer.now }),
+    let found = walk::live(store, key.id()).await?;
+    match found.filter(|(record, _)| record.key == *key) {
+        Some((record, now)) => Ok(Found { record, now }),
         None => bail!(
             "this store has no record of that key: nobody has claimed it, or its retention is over. Scope, operation \
              and name must be exact; `semel keys list --operation {}` shows what there is",
@@ -83,6 +84,9 @@ async fn by_id(prefix: &IdPrefix, store: &dyn Store) -> Result<Found> {
     let mut walk = Walk::new(store, Filter::default(), before);
     let mut found: Vec<Found> = Vec::new();
     while let Some(page) = walk.next_of(2).await? {
+        if let Some((id, error)) = page.damaged.into_iter().find(|(id, _)| *id <= last) {
+            return Err(anyhow::Error::new(error).context(format!("the record {id} cannot be read")));
+        }
         for record in page.records.into_iter().filter(|record| record.key.id() <= last) {
             found.push(Found { record, now: page.now });
         }

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use semel::clock::Timestamp;
 use semel::record::{Record, Running, State};
-use semel::store::Store;
-use semel::{Outcome, OutcomeKind, Resolution};
-use semel_ops::operator_actions::{Settled, release_in, resolve_in};
+use semel::{OperatorAnswer, Outcome, OutcomeKind, Resolution, Semel};
+use semel_ops::store_url::Opened;
 
 use super::selector::{Found, KeyArg};
 use super::show::headline;
@@ -54,12 +53,12 @@ impl ReleaseArgs {
         let selector = self.key.selector()?;
         let store = store.open_existing().await?;
         let found = selector.find(&*store).await?;
-        release(&*store, &found, &self.reason, self.consent).await
+        release(&store, &found, &self.reason, self.consent).await
     }
 }
 
 /// Has the next claim run, whatever the present run is up to.
-pub(crate) async fn release(store: &dyn Store, found: &Found, reason: &str, consent: Consent) -> Result<()> {
+pub(crate) async fn release(store: &Opened, found: &Found, reason: &str, consent: Consent) -> Result<()> {
     let shown = described(found);
     match &found.record.state {
         State::Running(running) => {
@@ -76,7 +75,10 @@ pub(crate) async fn release(store: &dyn Store, found: &Found, reason: &str, cons
             words::left(&found.record, found.now)
         ),
     }
-    expected(release_in(store, &found.record, reason, None).await?)?;
+    let semel = operator(store)?;
+    let released = semel.release_shown(&found.record, reason, None).await;
+    semel.close().await?;
+    expected(released?)?;
     let next = found.record.attempt.saturating_add(1);
     out::line(&format!("Released {}: the next claim runs as attempt {next}.", name(&found.record)))
 }
@@ -132,16 +134,24 @@ impl ResolveArgs {
             }
         };
         self.consent.ask(&format!("{shown}\n\n{what}"), question)?;
-        expected(resolve_in(&*store, &found.record, &resolution, None).await?)?;
+        let semel = operator(&store)?;
+        let resolved = semel.resolve_shown(&found.record, resolution, None).await;
+        semel.close().await?;
+        expected(resolved?)?;
         out::line(&format!("Resolved {}: {done}", name(&found.record)))
     }
 }
 
+/// The engine of an operator, who settles one record and sweeps none.
+fn operator(store: &Opened) -> semel::Result<Semel> {
+    Semel::builder_shared(store.store()).no_sweep().build()
+}
+
 /// What became of it, if that was not what was wanted.
-fn expected(settled: Settled) -> Result<()> {
-    match settled {
-        Settled::Released | Settled::Resolved => Ok(()),
-        Settled::NotHeld | Settled::Changed => {
+fn expected(answer: OperatorAnswer) -> Result<()> {
+    match answer {
+        OperatorAnswer::Released | OperatorAnswer::Resolved => Ok(()),
+        OperatorAnswer::NotHeld | OperatorAnswer::Changed => {
             bail!("it changed meanwhile, and nothing was done. Look again with `semel keys show`")
         }
     }

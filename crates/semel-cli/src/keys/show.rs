@@ -3,14 +3,14 @@
 use anyhow::Result;
 use semel::clock::Timestamp;
 use semel::record::{Record, State};
-use semel::{Lapse, Outcome};
+use semel::{Lapse, Outcome, Reference};
 use semel_ops::record_json::{Content, RecordView};
 
 use super::selector::{Found, KeyArg};
 use super::words;
 use crate::store_arg::StoreArg;
 use crate::terminal::text::is_printable;
-use crate::terminal::{bytes, counted, grouped, moment, out, span, style, text};
+use crate::terminal::{Cell, Column, Table, bytes, counted, grouped, moment, out, span, style, text};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
@@ -53,6 +53,7 @@ pub(crate) fn show(Found { record, now }: &Found, shown: Shown) -> Result<()> {
         let name = style::quiet().apply_to(format!("{name:<13}")).to_string();
         format!("  {name} {}", text::shown(&value))
     }));
+    lines.extend(history(record));
     lines.push(String::new());
     lines.push(what_now(record, now));
     out::print(&(lines.join("\n") + "\n"))?;
@@ -80,7 +81,7 @@ pub(super) fn headline(record: &Record, now: Timestamp) -> String {
         State::Running(_) => format!("for {since}; lease {left} ago"),
         State::Done(_) => format!("{since} ago; remembered for {left}"),
         State::Released(_) => format!("{since} ago; its attempts are remembered for {left}"),
-        State::Held(held) => format!("for {since}; reason: {}", text::shown(&held.reason)),
+        State::Held(held) => format!("for {since}; reason: {}", text::shown(held.reason.as_str())),
     };
     format!("{word} {rest}")
 }
@@ -93,6 +94,7 @@ fn life(record: &Record, now: Timestamp) -> Vec<(&'static str, String)> {
         ("scope", record.key.scope().collect::<Vec<_>>().join(" / ")),
         ("operation", record.key.operation().to_owned()),
         ("name", record.key.name().to_owned()),
+        ("label", record.label.as_deref().unwrap_or_default().to_owned()),
         ("first seen", at(record.first_seen_at)),
     ];
     life.extend(record.first_event.as_ref().map(|event| ("first event", event.to_string())));
@@ -121,32 +123,73 @@ fn of_state(record: &Record, at: impl Fn(Timestamp) -> String) -> Vec<(&'static 
             ("fence", running.grant.fence.get().to_string()),
         ],
         State::Done(done) => {
-            let mut lines = vec![("completed", at(done.settled_at)), ("fence", done.grant.fence.get().to_string())];
+            let mut lines = vec![
+                ("owner", done.grant.owner.to_string()),
+                ("completed", at(done.settled_at)),
+                ("fence", done.grant.fence.get().to_string()),
+            ];
             lines.extend(outcome(&done.outcome));
             lines
         }
         State::Released(released) => {
-            vec![("released", at(released.settled_at)), ("reason", released.reason.to_string())]
+            vec![
+                ("owner", released.grant.owner.to_string()),
+                ("released", at(released.settled_at)),
+                ("reason", released.reason.to_string()),
+            ]
         }
-        State::Held(held) => vec![("held", at(held.held_at)), ("reason", held.reason.to_string())],
+        State::Held(held) => vec![
+            ("owner", held.grant.owner.to_string()),
+            ("held", at(held.held_at)),
+            ("reason", held.reason.as_str().to_owned()),
+        ],
+    }
+}
+
+/// The attempts that are over, a line each.
+fn history(record: &Record) -> Vec<String> {
+    let mut table = Table::new(vec![
+        Column::number("attempt"),
+        Column::elastic("owner", 8),
+        Column::whole("from"),
+        Column::number("took"),
+        Column::whole("ended"),
+        Column::elastic("reason", 10),
+    ]);
+    let mut rows = 0_usize;
+    for ended in record.history() {
+        table.row(vec![
+            Cell::new(&ended.number.to_string()),
+            Cell::new(&ended.owner),
+            Cell::new(&moment::shown(ended.from)),
+            Cell::new(&span::shown(ended.until.since(ended.from))),
+            Cell::new(ended.end.as_str()),
+            Cell::new(&ended.reason),
+        ]);
+        rows = rows.saturating_add(1);
+    }
+    if rows == 0 {
+        Vec::new()
+    } else {
+        [String::new()].into_iter().chain(table.lines(out::width())).collect()
     }
 }
 
 fn outcome(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let size = bytes::size(outcome.bytes().len() as u64);
-    let text = |part: Option<&str>| part.unwrap_or_default().to_owned();
-    vec![
-        ("outcome", format!("{}, {size}", outcome.kind().as_str())),
-        ("primary", text(outcome.primary())),
-        ("secondary", text(outcome.secondary())),
-        ("details", text(outcome.details_json())),
-    ]
+    let mut lines = vec![("outcome", format!("{}, {size}", outcome.kind().as_str()))];
+    let reference = |reference: &Reference| ("reference", format!("{} {}", reference.kind, reference.id));
+    lines.extend(outcome.references().iter().map(reference));
+    lines.extend(outcome.details_json().map(|details| ("details", details.to_owned())));
+    lines
 }
 
 fn attempts(record: &Record) -> String {
     match record.attempts_forgiven {
         0 => record.attempt.to_string(),
-        attempts_forgiven => format!("{}, of which {attempts_forgiven} no longer count against a bound", record.attempt),
+        attempts_forgiven => {
+            format!("{}, of which {attempts_forgiven} no longer count against a bound", record.attempt)
+        }
     }
 }
 
@@ -190,11 +233,8 @@ fn what_now(record: &Record, now: Timestamp) -> String {
                 record.attempt.saturating_add(1)
             )
         }
-        (State::Running(_), Lapse::Hold) => format!(
-            "Whoever ran it stopped renewing, and nobody runs it again before somebody has looked. Find out whether the\n\
-             effect landed. If it did not: semel keys release {id}"
-        ),
-        (State::Held(_), _) => format!(
+        // A run that lapsed under `hold` is shown as held.
+        (State::Running(_), Lapse::Hold) | (State::Held(_), _) => format!(
             "Nobody runs it before somebody decides. Find out whether the effect landed, then:\n  \
              it did:      semel keys resolve {id} --outcome-file FILE\n  \
              it did not:  semel keys resolve {id} --release"

@@ -46,7 +46,7 @@ impl ExportArgs {
             eprintln!("{to} is complete: there is nothing to go on with.");
             return Ok(());
         };
-        let (before, mut running) = (sink.records, 0_u64);
+        let (before, mut running, mut unreadable) = (sink.records, 0_u64, 0_u64);
         let bar = Bar::of_ids("exporting");
         let mut walk = Walk::new(&*store, Filter::default(), sink.after.as_ref().map(IdPrefix::last));
         while let Some(page) = walk.next().await? {
@@ -54,6 +54,10 @@ impl ExportArgs {
                 running = running.saturating_add(u64::from(matches!(record.state, State::Running(_))));
                 sink.line(&line::write(record)?)?;
                 sink.records = sink.records.saturating_add(1);
+            }
+            for (id, error) in &page.damaged {
+                unreadable = unreadable.saturating_add(1);
+                eprintln!("warning: the record {id} cannot be read: {error}");
             }
             // Whatever comes next, these lines are whole.
             sink.out.flush()?;
@@ -67,6 +71,12 @@ impl ExportArgs {
         }
         drop(bar);
         report(&address, &to, (sink.records, before), running);
+        if unreadable > 0 {
+            bail!(
+                "{} cannot be read, and the export is without: restore what is damaged, then export again",
+                counted(unreadable, "record")
+            );
+        }
         Ok(())
     }
 
@@ -142,7 +152,12 @@ fn resume(path: &Path) -> Result<Option<Sink>> {
             break;
         }
         if is_first {
-            Header::parse(&line).with_context(|| format!("cannot go on with {shown}"))?;
+            let header = Header::parse(&line).with_context(|| format!("cannot go on with {shown}"))?;
+            if !header.is_current() {
+                bail!(
+                    "{shown} was begun by an older release of semel; remove it, and export without --resume"
+                );
+            }
             is_first = false;
         } else if End::parse(&line).is_some() {
             return Ok(None);

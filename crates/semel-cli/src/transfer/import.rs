@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use semel::clock::Timestamp;
-use semel::record::{Draft, Held, Record, Released, State, Step};
+use semel::record::{Draft, Held, HoldReason, Record, Released, State, Version};
 use semel::store::{Store, Swap, SwapReply};
 use semel_ops::lookup::walk;
 use semel_ops::store_url::Address;
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 
 use super::reading::{Completeness, Reading};
 use crate::store_arg::StoreArg;
-use crate::terminal::{Bar, Cell, Column, Table, grouped, out};
+use crate::terminal::{Bar, Cell, Column, Table, counted, grouped, out};
 
 /// How many records are written at once.
 const BATCH_RECORDS: usize = 256;
-/// About how many bytes of outcomes and steps are written at once.
+/// About how many bytes of records are written at once.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// How often a record is tried that something past its time was in the way of.
@@ -28,6 +28,8 @@ const TRIES_MAX: usize = 16;
 const IMPORTED: &str = "imported";
 /// The moment that a store stamps itself.
 const NOW: Timestamp = Timestamp::from_micros(0);
+/// The fence of a run that release 0.1 settled without keeping it; a store stamps it, too.
+const UNKNOWN_FENCE: Version = Version::new(0);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImportArgs {
@@ -78,6 +80,13 @@ impl ImportArgs {
         }
         if let Some(warning) = report.warning(&address) {
             eprintln!("warning: {warning}");
+        }
+        if report.unreadable > 0 {
+            bail!(
+                "{} not imported: {address} has a damaged record under the key. Restore or remove it, then run the same \
+                 command again",
+                counted(report.unreadable, "record")
+            );
         }
         Ok(())
     }
@@ -138,8 +147,7 @@ struct Batch {
 impl Batch {
     fn add(&mut self, record: Record, if_running: IfRunning, report: &mut Report) {
         report.version_there = report.version_there.max(record.version.get());
-        let steps = record.steps().iter().map(|step| step.value.len()).fold(0, usize::saturating_add);
-        let bytes = record.outcome().map_or(0, |outcome| outcome.bytes().len()).saturating_add(steps);
+        let bytes = record.heap_bytes();
         match adopt(record, if_running, self.now) {
             None => report.past = report.past.saturating_add(1),
             Some(swap) => {
@@ -161,7 +169,7 @@ impl Batch {
             if swaps.is_empty() {
                 return Ok(());
             }
-            let answer = store.swap(swaps.clone()).await?;
+            let answer = store.swap(swaps.clone().into()).await?;
             self.now = answer.now;
             let mut again = Vec::new();
             for (swap, reply) in swaps.into_iter().zip(answer.value) {
@@ -193,6 +201,10 @@ fn heard(swap: Swap, reply: SwapReply, now: Timestamp, report: &mut Report) -> R
             let same = is_the_same(&there, swap.next.unstamped());
             more(if same { &mut report.already_there } else { &mut report.other_there });
         }
+        SwapReply::Damaged(error) => {
+            eprintln!("warning: the record {} that is there cannot be read: {error}", swap.id());
+            more(&mut report.unreadable);
+        }
         SwapReply::Full => bail!(
             "the store is full and takes no new record; sweep it or give it more room, then run the same command again"
         ),
@@ -222,10 +234,15 @@ fn was_running(record: &Record) -> bool {
 
 fn settled(mut record: Record, if_running: IfRunning) -> Record {
     let State::Running(running) = &mut record.state else { return record };
-    let steps: Vec<Step> = std::mem::take(&mut running.steps);
+    let (grant, steps) = (running.grant.clone(), std::mem::take(&mut running.steps));
     record.state = match if_running {
-        IfRunning::Hold => State::Held(Held { held_at: NOW, reason: IMPORTED.into(), steps }),
-        IfRunning::Release => State::Released(Released { settled_at: NOW, reason: IMPORTED.into(), steps }),
+        IfRunning::Hold => {
+            let reason = HoldReason::Unknown(IMPORTED.into());
+            State::Held(Held { grant, held_at: NOW, reason, probed_at: None, steps })
+        }
+        IfRunning::Release => {
+            State::Released(Released { grant, settled_at: NOW, reason: IMPORTED.into(), steps })
+        }
     };
     record
 }
@@ -239,9 +256,21 @@ fn is_the_same(there: &Record, imported: &Record) -> bool {
     there.duplicates = imported.duplicates;
     there.mismatches = imported.mismatches.clone();
     match (&mut there.state, &imported.state) {
-        (State::Held(there), State::Held(imported)) if imported.held_at == NOW => there.held_at = NOW,
-        (State::Released(there), State::Released(imported)) if imported.settled_at == NOW => {
-            there.settled_at = NOW;
+        (State::Held(there), State::Held(imported)) => {
+            if imported.held_at == NOW {
+                there.held_at = NOW;
+            }
+            if imported.grant.fence == UNKNOWN_FENCE {
+                there.grant.fence = UNKNOWN_FENCE;
+            }
+        }
+        (State::Released(there), State::Released(imported)) => {
+            if imported.settled_at == NOW {
+                there.settled_at = NOW;
+            }
+            if imported.grant.fence == UNKNOWN_FENCE {
+                there.grant.fence = UNKNOWN_FENCE;
+            }
         }
         _ => {}
     }
@@ -259,6 +288,8 @@ struct Report {
     other_there: u64,
     /// Not written: their time is over.
     past: u64,
+    /// Not written: the record that is there cannot be read.
+    unreadable: u64,
     /// Running in the export, and held or released now.
     were_running: u64,
     /// The greatest version in the export: no fence that was handed out is greater.
@@ -275,6 +306,7 @@ impl Report {
             "already_there": self.already_there,
             "other_there": self.other_there,
             "past_retention": self.past,
+            "unreadable_there": self.unreadable,
             "were_running": self.were_running,
             "fences_start_anew": self.fences_start_anew(),
         })
@@ -297,6 +329,9 @@ impl Report {
         row("there already", self.already_there, "");
         row("left alone", self.other_there, "this store has a record of its own under the key");
         row("past", self.past, "their retention is over");
+        if self.unreadable > 0 {
+            row("unreadable", self.unreadable, "this store has a record under the key that cannot be read");
+        }
         table.lines(None)
     }
 
@@ -314,5 +349,48 @@ impl Report {
 
     fn fences_start_anew(&self) -> bool {
         self.version_here > 0 && self.version_here < self.version_there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use semel::record::{Done, Grant, Mismatches};
+    use semel::{Key, Lapse, Outcome};
+
+    use super::*;
+
+    /// A done record with details of so many bytes, and next to no outcome.
+    fn with_details(number: usize, bytes: usize) -> Record {
+        let settled_at = Timestamp::from_micros(5);
+        let outcome = Outcome::success(*b"x").details(&json!("d".repeat(bytes)));
+        Record {
+            key: Key::new("charge", &number.to_string()).expect("is fine"),
+            fingerprint: None,
+            label: None,
+            state: State::Done(Done { grant: Grant::forgotten(settled_at), settled_at, outcome }),
+            attempt: 1,
+            attempts_forgiven: 0,
+            past_attempts: Vec::new(),
+            lapse: Lapse::Rerun,
+            retention: semel::RETENTION_DEFAULT,
+            first_seen_at: settled_at,
+            changed_at: settled_at,
+            first_event: None,
+            mismatches: Mismatches::default(),
+            duplicates: semel::record::Duplicates::default(),
+            version: Version::new(1),
+        }
+    }
+
+    #[test]
+    fn a_batch_is_full_by_all_that_is_in_its_records() {
+        let mut batch = Batch { now: Timestamp::from_micros(6), swaps: Vec::new(), bytes: 0 };
+        let mut report = Report::default();
+        for number in 0..4 {
+            assert!(!batch.is_full(), "{number} records of 1 MiB are no full batch");
+            batch.add(with_details(number, 1 << 20), IfRunning::Hold, &mut report);
+        }
+        assert!(batch.is_full(), "4 MiB of details fill a batch");
+        assert_eq!(batch.swaps.len(), 4);
     }
 }

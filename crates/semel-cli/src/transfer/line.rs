@@ -9,17 +9,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use semel::clock::Timestamp;
 use semel::record::{
-    Done, Duplicates, Held, MISMATCHED_FINGERPRINTS_MAX, Mismatches, PermitId, Record, Released, Running,
-    State, Step, Version,
+    AttemptEnd, Done, Duplicates, EndedAttempt, Grant, HISTORY_MAX, Held, HoldReason, LABEL_BYTES_MAX,
+    MISMATCHED_FINGERPRINTS_MAX, Mismatches, PermitId, Record, Released, Running, State, Step, Version,
 };
-use semel::{Fingerprint, Key, Lapse, Outcome, OutcomeKind};
+use semel::{Fingerprint, Key, Lapse, Outcome, OutcomeKind, Reference};
 use semel_ops::record_json::read_hex;
 use serde::{Deserialize, Serialize};
 
+mod line_1;
+
 /// What the first line says, so that nothing else is taken for an export.
 const FORMAT: &str = "semel-export";
-/// The version of the lines that this release writes, and the newest that it reads.
-const VERSION: u32 = 1;
+/// The version of the lines that this release writes, and the newest that it reads. Older lines are read, too.
+const VERSION: u32 = 2;
 
 /// The first line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,6 +79,13 @@ impl Header {
     }
 }
 
+impl Header {
+    /// Whether this release may go on with the export: all its lines are of one version.
+    pub(super) fn is_current(&self) -> bool {
+        self.version == VERSION
+    }
+}
+
 impl End {
     pub(super) fn new(records: u64) -> Self {
         Self { end: Counts { records } }
@@ -102,9 +111,12 @@ struct Line {
     operation: String,
     name: String,
     fingerprint: Option<String>,
+    label: Option<String>,
     state: StateLine,
     attempt: u32,
     attempts_forgiven: u32,
+    /// Attempts that ended before the one that the state speaks of, oldest first.
+    past_attempts: Vec<AttemptLine>,
     #[serde(with = "LapseLine")]
     lapse: Lapse,
     retention_us: u64,
@@ -147,21 +159,30 @@ pub(super) fn write(record: &Record) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&line)
 }
 
-/// The record of a line, or what is wrong with it.
+/// The record of a line of any version, or what is wrong with it.
 pub(super) fn read(text: &[u8]) -> Result<Record, String> {
-    let mut line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-    if let Some(said) = line.crc.take() {
-        let found = sum(&line).map_err(|error| error.to_string())?;
-        if said != found {
-            return Err(format!(
-                "does not match its crc ({said} is said, {found} was found): it was changed"
-            ));
+    match serde_json::from_slice::<Line>(text) {
+        Ok(mut line) => {
+            let said = line.crc.take();
+            checked(said, &line)?;
+            line.record()
         }
+        Err(error) if !line_1::is_one(text) => Err(error.to_string()),
+        Err(_) => line_1::read(text)?.record(),
     }
-    line.record()
 }
 
-fn sum(line: &Line) -> serde_json::Result<String> {
+/// Refuses a line that was changed since its sum was written.
+fn checked(said: Option<String>, line: &impl Serialize) -> Result<(), String> {
+    let Some(said) = said else { return Ok(()) };
+    let found = sum(line).map_err(|error| error.to_string())?;
+    if said == found {
+        return Ok(());
+    }
+    Err(format!("does not match its crc ({said} is said, {found} was found): it was changed"))
+}
+
+fn sum(line: &impl Serialize) -> serde_json::Result<String> {
     Ok(format!("{:08x}", crc32c::crc32c(&serde_json::to_vec(line)?)))
 }
 
@@ -174,9 +195,11 @@ impl Line {
             operation: key.operation().to_owned(),
             name: key.name().to_owned(),
             fingerprint: record.fingerprint.map(fingerprint_text),
+            label: record.label.as_deref().map(str::to_owned),
             state: StateLine::of(&record.state),
             attempt: record.attempt,
             attempts_forgiven: record.attempts_forgiven,
+            past_attempts: record.past_attempts.iter().map(AttemptLine::of).collect(),
             lapse: record.lapse,
             retention_us: micros(record.retention),
             first_seen_at_us: record.first_seen_at.as_micros(),
@@ -203,12 +226,20 @@ impl Line {
         if self.mismatches.fingerprints.len() > MISMATCHED_FINGERPRINTS_MAX {
             return Err(format!("more than {MISMATCHED_FINGERPRINTS_MAX} mismatched fingerprints"));
         }
+        if self.label.as_ref().is_some_and(|label| label.len() > LABEL_BYTES_MAX) {
+            return Err(format!("its label is longer than {LABEL_BYTES_MAX} bytes"));
+        }
+        if self.past_attempts.len() >= HISTORY_MAX {
+            return Err(format!("{HISTORY_MAX} or more past attempts"));
+        }
         Ok(Record {
             key,
             fingerprint: self.fingerprint.as_deref().map(fingerprint).transpose()?,
+            label: self.label.map(Into::into),
             state: self.state.state()?,
             attempt: self.attempt,
             attempts_forgiven: self.attempts_forgiven,
+            past_attempts: self.past_attempts.into_iter().map(AttemptLine::attempt).collect(),
             lapse: self.lapse,
             retention: Duration::from_micros(self.retention_us),
             first_seen_at: moment(self.first_seen_at_us)?,
@@ -255,30 +286,71 @@ fn fingerprint(text: &str) -> Result<Fingerprint, String> {
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum StateLine {
     Running {
-        permit_id: String,
-        owner: String,
-        fence: u64,
-        granted_at_us: u64,
+        grant: GrantLine,
         leased_at_us: u64,
         lease_us: u64,
         steps: Vec<StepLine>,
     },
     Done {
-        permit_id: String,
-        fence: u64,
+        grant: GrantLine,
         settled_at_us: u64,
         outcome: OutcomeLine,
     },
     Released {
+        grant: GrantLine,
         settled_at_us: u64,
         reason: String,
         steps: Vec<StepLine>,
     },
     Held {
+        grant: GrantLine,
         held_at_us: u64,
-        reason: String,
+        reason: HoldLine,
+        probed_at_us: Option<u64>,
         steps: Vec<StepLine>,
     },
+}
+
+/// A grant of a run.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GrantLine {
+    permit_id: String,
+    owner: String,
+    fence: u64,
+    granted_at_us: u64,
+}
+
+/// Why a record is held.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum HoldLine {
+    Lapsed,
+    Attempts,
+    /// In the words of the run.
+    Unknown(String),
+}
+
+/// An attempt that is over.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AttemptLine {
+    attempt: u32,
+    owner: String,
+    from_us: u64,
+    until_us: u64,
+    #[serde(with = "AttemptEndLine")]
+    ended: AttemptEnd,
+    reason: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "AttemptEnd", rename_all = "lowercase")]
+enum AttemptEndLine {
+    Completed,
+    Released,
+    Lapsed,
+    Held,
 }
 
 /// What a run produced.
@@ -287,10 +359,17 @@ enum StateLine {
 struct OutcomeLine {
     kind: String,
     base64: String,
-    primary: Option<String>,
-    secondary: Option<String>,
+    references: Vec<ReferenceLine>,
     /// JSON text, exactly as it was given.
     details: Option<String>,
+}
+
+/// Something that a run created.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReferenceLine {
+    kind: String,
+    id: String,
 }
 
 /// The value of a finished step.
@@ -303,30 +382,30 @@ struct StepLine {
 
 impl StateLine {
     fn of(state: &State) -> Self {
+        let grant = GrantLine::of(state.grant());
         match state {
             State::Running(running) => Self::Running {
-                permit_id: permit_text(running.grant.permit_id),
-                owner: running.grant.owner.to_string(),
-                fence: running.grant.fence.get(),
-                granted_at_us: running.grant.granted_at.as_micros(),
+                grant,
                 leased_at_us: running.leased_at.as_micros(),
                 lease_us: micros(running.lease),
                 steps: steps(&running.steps),
             },
             State::Done(done) => Self::Done {
-                permit_id: permit_text(done.grant.permit_id),
-                fence: done.grant.fence.get(),
+                grant,
                 settled_at_us: done.settled_at.as_micros(),
                 outcome: OutcomeLine::of(&done.outcome),
             },
             State::Released(released) => Self::Released {
+                grant,
                 settled_at_us: released.settled_at.as_micros(),
                 reason: released.reason.to_string(),
                 steps: steps(&released.steps),
             },
             State::Held(held) => Self::Held {
+                grant,
                 held_at_us: held.held_at.as_micros(),
-                reason: held.reason.to_string(),
+                reason: HoldLine::of(&held.reason),
+                probed_at_us: held.probed_at.map(Timestamp::as_micros),
                 steps: steps(&held.steps),
             },
         }
@@ -334,55 +413,114 @@ impl StateLine {
 
     fn state(self) -> Result<State, String> {
         Ok(match self {
-            Self::Running { permit_id, owner, fence, granted_at_us, leased_at_us, lease_us, steps } => {
-                State::Running(Running {
-                    permit_id: permit(&permit_id)?,
-                    owner: owner.into(),
-                    fence: Version::new(fence),
-                    granted_at: moment(granted_at_us)?,
-                    leased_at: moment(leased_at_us)?,
-                    lease: Duration::from_micros(lease_us),
-                    steps: read_steps(steps)?,
-                })
-            }
-            Self::Done { permit_id, fence, settled_at_us, outcome } => State::Done(Done {
-                permit_id: permit(&permit_id)?,
-                fence: Version::new(fence),
+            Self::Running { grant, leased_at_us, lease_us, steps } => State::Running(Running {
+                grant: grant.grant()?,
+                leased_at: moment(leased_at_us)?,
+                lease: Duration::from_micros(lease_us),
+                steps: read_steps(steps)?,
+            }),
+            Self::Done { grant, settled_at_us, outcome } => State::Done(Done {
+                grant: grant.grant()?,
                 settled_at: moment(settled_at_us)?,
                 outcome: outcome.outcome()?,
             }),
-            Self::Released { settled_at_us, reason, steps } => State::Released(Released {
+            Self::Released { grant, settled_at_us, reason, steps } => State::Released(Released {
+                grant: grant.grant()?,
                 settled_at: moment(settled_at_us)?,
                 reason: reason.into(),
                 steps: read_steps(steps)?,
             }),
-            Self::Held { held_at_us, reason, steps } => State::Held(Held {
+            Self::Held { grant, held_at_us, reason, probed_at_us, steps } => State::Held(Held {
+                grant: grant.grant()?,
                 held_at: moment(held_at_us)?,
-                reason: reason.into(),
+                reason: reason.reason(),
+                probed_at: probed_at_us.map(Timestamp::from_micros),
                 steps: read_steps(steps)?,
             }),
         })
     }
 }
 
+impl GrantLine {
+    fn of(grant: &Grant) -> Self {
+        Self {
+            permit_id: permit_text(grant.permit_id),
+            owner: grant.owner.to_string(),
+            fence: grant.fence.get(),
+            granted_at_us: grant.granted_at.as_micros(),
+        }
+    }
+
+    fn grant(self) -> Result<Grant, String> {
+        Ok(Grant {
+            permit_id: permit(&self.permit_id)?,
+            owner: self.owner.into(),
+            fence: Version::new(self.fence),
+            granted_at: moment(self.granted_at_us)?,
+        })
+    }
+}
+
+impl HoldLine {
+    fn of(reason: &HoldReason) -> Self {
+        match reason {
+            HoldReason::Lapsed => Self::Lapsed,
+            HoldReason::Attempts => Self::Attempts,
+            HoldReason::Unknown(words) => Self::Unknown(words.to_string()),
+        }
+    }
+
+    fn reason(self) -> HoldReason {
+        match self {
+            Self::Lapsed => HoldReason::Lapsed,
+            Self::Attempts => HoldReason::Attempts,
+            Self::Unknown(words) => HoldReason::Unknown(words.into()),
+        }
+    }
+}
+
+impl AttemptLine {
+    fn of(ended: &EndedAttempt) -> Self {
+        Self {
+            attempt: ended.number,
+            owner: ended.owner.to_string(),
+            from_us: ended.from.as_micros(),
+            until_us: ended.until.as_micros(),
+            ended: ended.end,
+            reason: ended.reason.to_string(),
+        }
+    }
+
+    fn attempt(self) -> EndedAttempt {
+        EndedAttempt {
+            number: self.attempt,
+            owner: self.owner.into(),
+            from: Timestamp::from_micros(self.from_us),
+            until: Timestamp::from_micros(self.until_us),
+            end: self.ended,
+            reason: self.reason.into(),
+        }
+    }
+}
+
 impl OutcomeLine {
     fn of(outcome: &Outcome) -> Self {
+        let line = |reference: &Reference| ReferenceLine {
+            kind: reference.kind.to_string(),
+            id: reference.id.to_string(),
+        };
         Self {
             kind: outcome.kind().as_str().to_owned(),
             base64: STANDARD.encode(outcome.bytes()),
-            primary: outcome.primary().map(str::to_owned),
-            secondary: outcome.secondary().map(str::to_owned),
+            references: outcome.references().iter().map(line).collect(),
             details: outcome.details_json().map(str::to_owned),
         }
     }
 
     fn outcome(self) -> Result<Outcome, String> {
         let mut outcome = Outcome::new(OutcomeKind::from_word(&self.kind), bytes(&self.base64)?);
-        if let Some(primary) = self.primary {
-            outcome = outcome.primary_reference(primary);
-        }
-        if let Some(secondary) = self.secondary {
-            outcome = outcome.secondary_reference(secondary);
+        for ReferenceLine { kind, id } in self.references {
+            outcome = outcome.reference(kind, id);
         }
         if let Some(details) = self.details {
             outcome = outcome.details_text(&details);
@@ -428,9 +566,9 @@ mod tests {
 
     #[test]
     fn a_newer_version_is_refused_whatever_else_it_says() {
-        let newer = br#"{"format":"semel-export","version":2,"surprise":[1]}"#;
+        let newer = br#"{"format":"semel-export","version":3,"surprise":[1]}"#;
         let error = Header::parse(newer).expect_err("is newer").to_string();
-        assert!(error.contains("version 2") && error.contains("upgrade"), "{error}");
+        assert!(error.contains("version 3") && error.contains("upgrade"), "{error}");
     }
 
     #[test]
@@ -440,6 +578,61 @@ mod tests {
         }
         let header = Header::new("memory:".to_owned(), String::new(), None);
         assert!(Header::parse(&serde_json::to_vec(&header).expect("is JSON")).is_ok());
+    }
+
+    /// What release 0.1 wrote of a record.
+    fn old(state: &str) -> String {
+        let key = Key::scoped(["acme"], "charge", "order-1").expect("is fine");
+        format!(
+            r#"{{"id":"{}","scope":["acme"],"operation":"charge","name":"order-1","fingerprint":null,"state":{state},"attempt":3,"pardoned":2,"lapse":"rerun","retention_us":86400000000,"first_seen_at_us":7,"changed_at_us":9,"first_event":"evt-1","mismatches":{{"count":0,"fingerprints":[]}},"duplicates":{{"count":4,"last_seen_at_us":9}},"version":12}}"#,
+            key.id()
+        )
+    }
+
+    /// The line with the sum that release 0.1 wrote: over the line as it is.
+    fn summed(line: &str) -> String {
+        let crc = crc32c::crc32c(line.as_bytes());
+        format!(r#"{},"crc":"{crc:08x}"}}"#, line.strip_suffix('}').expect("is an object"))
+    }
+
+    const OLD_DONE: &str = r#"{"done":{"permit_id":"0000000000000000000000000000002a","fence":8,"settled_at_us":9,"outcome":{"kind":"success","base64":"aGk=","primary":"ch_1","secondary":"acct_9","details":"{\"fee\":12}"}}}"#;
+
+    #[test]
+    fn a_line_of_the_first_version_is_read_with_its_sum() {
+        let record = read(summed(&old(OLD_DONE)).as_bytes()).expect("is whole");
+        assert_eq!((record.attempt, record.attempts_forgiven, record.label.as_deref()), (3, 2, None));
+        let outcome = record.outcome().expect("is done");
+        let references: Vec<_> = outcome.references().iter().map(|one| (&*one.kind, &*one.id)).collect();
+        assert_eq!(references, [("primary", "ch_1"), ("secondary", "acct_9")]);
+        assert_eq!((outcome.details_json(), record.version.get()), (Some("{\"fee\":12}"), 12));
+        assert_eq!(record.state.grant().permit_id, PermitId::new(42));
+        for (state, reason) in [
+            (r#"{"released":{"settled_at_us":9,"reason":"try later","steps":[]}}"#, None),
+            (r#"{"held":{"held_at_us":9,"reason":"lapsed","steps":[]}}"#, Some(HoldReason::Lapsed)),
+            (
+                r#"{"held":{"held_at_us":9,"reason":"who knows","steps":[]}}"#,
+                Some(HoldReason::Unknown("who knows".into())),
+            ),
+        ] {
+            let record = read(summed(&old(state)).as_bytes()).expect("is whole");
+            let held = match &record.state {
+                State::Held(held) => Some(held.reason.clone()),
+                State::Running(_) | State::Done(_) | State::Released(_) => None,
+            };
+            assert_eq!(held, reason);
+            assert_eq!(*record.state.grant(), Grant::forgotten(Timestamp::from_micros(9)));
+            let again = write(&record).expect("is JSON");
+            assert_eq!(read(&again).as_ref(), Ok(&record), "it is written as a line of this version");
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_first_version_that_was_changed_is_refused() {
+        let line = summed(&old(OLD_DONE));
+        let changed = line.replace("\"attempt\":3", "\"attempt\":2");
+        assert!(read(changed.as_bytes()).expect_err("was changed").contains("does not match its crc"));
+        let unknown = line.replace("\"lapse\"", "\"1apse\"");
+        assert!(read(unknown.as_bytes()).expect_err("is damaged").contains("1apse"));
     }
 
     #[test]

@@ -46,7 +46,8 @@ fn a_filter_shows_what_it_names_and_nothing_else(place: &Place) {
     assert_eq!(names("--all"), NAMES.join(" "));
     assert_eq!(names("--scope acme"), "order-1 order-2 order-3");
     assert_eq!(names("--scope acme/eu"), "order-1 order-2");
-    assert_eq!(names("--operation payout --state held"), "p-2");
+    assert_eq!(names("--operation payout --state held"), "p-1 p-2", "one lapsed under hold, one was held");
+    assert_eq!(names("--state running"), "order-3");
     assert_eq!(names("--state running,held"), "order-3 p-1 p-2");
     assert_eq!(names("--name p-3"), "p-3");
     assert_eq!((names("--older-than 1h"), names("--older-than 0s")), (String::new(), NAMES.join(" ")));
@@ -60,10 +61,18 @@ fn json_lines_hold_what_a_script_wants_and_never_a_permit_id(place: &Place) {
     assert_eq!((&running["state"], &running["owner"]), (&"running".into(), &"worker-7".into()));
     assert_eq!((&running["lapsed"], &running["first_event"]), (&false.into(), &"evt-88".into()));
     assert_eq!(running["steps"][0]["name"], "reserve");
-    assert_eq!((&line("p-1")["lapsed"], &line("p-2")["reason"]), (&true.into(), &"lapsed".into()));
+    for (name, owner) in [("p-1", "worker-7"), ("p-2", "worker-7")] {
+        let held = line(name);
+        assert_eq!((&held["state"], &held["reason"]), (&"held".into(), &"lapsed".into()), "{name}");
+        assert_eq!(
+            (&held["owner"], &held["history"][0]["ended"]),
+            (&owner.into(), &"lapsed".into()),
+            "{name}"
+        );
+    }
     let done = line("order-1");
     assert_eq!(
-        (&done["outcome"]["primary"], &done["outcome"]["details"]["fee"]),
+        (&done["outcome"]["references"][0]["id"], &done["outcome"]["details"]["fee"]),
         (&"ch_1".into(), &12.into())
     );
     assert_eq!((&done["mismatches"], &done["outcome"]["base64"]), (&1.into(), &serde_json::Value::Null));

@@ -34,10 +34,11 @@ pub(crate) fn fill(place: &Place) -> PermitId {
 
 async fn done(semel: &Semel) {
     let fingerprint = Fingerprint::of(&("EUR", 4_200)).expect("is JSON");
-    let permit = run(semel, Claim::new(&key("order-1")).fingerprint(fingerprint)).await;
+    let permit =
+        run(semel, Claim::new(&key("order-1")).fingerprint(fingerprint).label("POST /charges")).await;
     let outcome = Outcome::success(*b"{\"id\":\"ch_1\"}")
-        .primary_reference("ch_1")
-        .secondary_reference("acct_9")
+        .reference("charge", "ch_1")
+        .reference("account", "acct_9")
         .details(&json!({ "fee": 12 }));
     permit.complete(outcome).await.expect("is completed");
     let other = Fingerprint::of(&("EUR", 1)).expect("is JSON");

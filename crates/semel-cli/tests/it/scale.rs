@@ -29,6 +29,7 @@ fn swap(number: usize, outcome: &Outcome) -> Swap {
     let ask = Ask {
         key: Key::scoped(["acme"], "charge", &format!("order-{number}")).expect("is fine"),
         fingerprint: None,
+        label: None,
         permit_id: PermitId::new(rand::random()),
         owner: "worker-7".into(),
         reentry: Reentry::Refused,

@@ -11,6 +11,7 @@ use crate::records::{fill, hold, key, run};
 crate::on_every_store! {
     nothing_is_settled_without_consent
     a_running_key_that_is_released_runs_again
+    a_run_that_lapsed_under_hold_is_resolved_without_a_claim_in_between
     a_done_key_is_never_touched
     a_held_key_is_resolved_with_an_outcome_that_is_replayed
     a_held_key_is_released_and_runs_again
@@ -107,9 +108,7 @@ fn a_held_key_is_released_and_runs_again(place: &Place) {
 
 fn what_is_not_held_cannot_be_resolved(place: &Place) {
     fill(place);
-    for (name, said) in
-        [("order-3", "semel keys release"), ("p-1", "semel keys release"), ("p-3", "the next claim runs it")]
-    {
+    for (name, said) in [("order-3", "semel keys release"), ("p-3", "the next claim runs it")] {
         let error = on(place, &format!("keys resolve {} --release --yes", id(&key(name)))).failed();
         assert!(
             error.contains("is not held, and nothing was changed") && error.contains(said),
@@ -118,6 +117,15 @@ fn what_is_not_held_cannot_be_resolved(place: &Place) {
     }
     let error = on(place, &format!("keys resolve {} --outcome-file nowhere --yes", id(&key("p-2")))).failed();
     assert!(error.contains("cannot read the outcome from nowhere"), "{error}");
+}
+
+fn a_run_that_lapsed_under_hold_is_resolved_without_a_claim_in_between(place: &Place) {
+    fill(place);
+    let lapsed = id(&key("p-1"));
+    let said = on(place, &format!("keys resolve {lapsed} --release --yes --reason checked")).fine();
+    assert!(said.contains("the next claim runs as attempt 2"), "{said}");
+    let shown = on(place, &format!("keys show {lapsed} --json")).json();
+    assert_eq!((&shown["state"], &shown["reason"]), (&"released".into(), &"checked".into()));
 }
 
 #[test]

@@ -12,6 +12,7 @@ crate::on_every_store! {
     a_record_is_shown_by_its_key_and_by_the_beginning_of_its_id
     the_bytes_of_an_outcome_are_shown_only_if_asked_for
     what_may_be_done_is_said_for_every_state
+    the_label_and_every_attempt_that_is_over_are_shown
     an_id_that_two_records_begin_with_is_refused_with_both
     a_record_that_is_not_there_is_told_what_to_do
 }
@@ -49,6 +50,21 @@ fn the_bytes_of_an_outcome_are_shown_only_if_asked_for(place: &Place) {
     assert!(show("order-3", "--outcome").contains("There is no outcome"));
     assert!(!show("order-1", "--json").contains("base64"));
     assert!(show("order-1", "--json --outcome").contains("eyJpZCI6ImNoXzEifQ=="));
+}
+
+fn the_label_and_every_attempt_that_is_over_are_shown(place: &Place) {
+    fill(place);
+    let shown = on(place, &format!("keys show {}", &id(&key("order-1"))[..12])).fine();
+    for part in ["POST /charges", "charge ch_1", "account acct_9", "attempt", "took", "completed"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let shown = on(place, &format!("keys show {}", &id(&key("p-3"))[..12])).fine();
+    let ended = shown.lines().find(|line| line.trim_start().starts_with("1 ")).expect("attempt 1 is listed");
+    for part in ["worker-7", "released", "try later"] {
+        assert!(ended.contains(part), "{part}: {shown}");
+    }
+    let running = on(place, &format!("keys show {}", &id(&key("order-3"))[..12])).fine();
+    assert!(!running.contains("took"), "no attempt is over: {running}");
 }
 
 fn what_may_be_done_is_said_for_every_state(place: &Place) {

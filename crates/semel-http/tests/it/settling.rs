@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::Response;
+use semel::store::Scan;
 use semel_http::{OnServerError, Reply, Settings, Settle};
 
 use crate::world::{Body, World, answer, charge, ruled, send};
@@ -99,4 +100,22 @@ async fn an_outcome_that_a_person_gave_is_known_and_not_replayed() {
     layer.semel().resolve(&key, by_hand).await.unwrap();
     let retry = send(&app, charge("k", "{}")).await;
     assert_eq!((retry.status, retry.code().as_str(), world.calls()), (409, "outcome_not_kept", 1));
+}
+
+#[tokio::test]
+async fn a_record_is_labelled_with_method_and_path_and_never_with_the_query() {
+    let world = World::new();
+    let app = world.app(&world.layer(Settings::default()), |_| async { answer(201, "made") });
+    let long = format!("/{}", "ü".repeat(200).replace('ü', "%C3%BC"));
+    for (path, label) in [
+        ("/charges?card=4242", "POST /charges".to_owned()),
+        (long.as_str(), format!("POST {long}").chars().take(256).collect()),
+    ] {
+        let mut request = charge(&format!("k-{}", path.len()), "{}");
+        *request.uri_mut() = path.parse().unwrap();
+        assert_eq!(send(&app, request).await.status, 201);
+        let page = world.store.scan(Scan { limit: 10, ..Scan::default() }).await.unwrap().value;
+        let labels: Vec<_> = page.records.iter().filter_map(|record| record.label.as_deref()).collect();
+        assert!(labels.contains(&label.as_str()), "{labels:?}");
+    }
 }

@@ -121,7 +121,8 @@ async fn transactions_that_a_network_cut_off_charge_exactly_once() {
     relay.drop_everything(OUTAGE, || effects.open()).await;
     until(async || {
         let unseen = pipeline.unseen(&ids).await;
-        unseen.is_ok_and(|unseen| unseen.iter().all(|is_unseen| !is_unseen)) && broker.left().await == Some(0)
+        unseen.is_ok_and(|unseen| unseen.iter().all(|unseen| matches!(unseen, Ok(false))))
+            && broker.left().await == Some(0)
     })
     .await;
     stopper.stop();

@@ -42,7 +42,7 @@ pub fn who_or_why(record: &Record) -> &str {
         State::Running(running) => &running.grant.owner,
         State::Done(done) => done.outcome.kind().as_str(),
         State::Released(released) => &released.reason,
-        State::Held(held) => &held.reason,
+        State::Held(held) => held.reason.as_str(),
     }
 }
 

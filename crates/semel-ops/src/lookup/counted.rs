@@ -1,6 +1,7 @@
 //! What a walk through a store counted: records, and what pipelines have done and how far they have read.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use semel::RecordId;
@@ -35,8 +36,10 @@ pub struct Counted {
     pub released: u64,
     /// By state.
     pub held: u64,
-    /// Running, and nobody renews.
+    /// Running, not renewed in time, and not held: the next claim runs them again.
     pub lapsed: u64,
+    /// There, and unreadable. Only known for a whole store.
+    pub damaged: u64,
     /// There, and past their time: a sweep removes them. Only known for a whole store.
     pub past: u64,
     /// What all outcomes take together.
@@ -63,8 +66,10 @@ impl Counted {
         [self.running, self.done, self.released, self.held].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Counts one more record, and remembers it if it is among the `oldest_max` oldest that run or are held.
-    pub fn add(&mut self, record: &Record, now: Timestamp, oldest_max: usize) {
+    /// Counts one more record as everybody sees it at `now`, and remembers it if it is among the `oldest_max` oldest that
+    /// run or are held.
+    pub fn add(&mut self, record: &Arc<Record>, now: Timestamp, oldest_max: usize) {
+        let record = &*Arc::clone(record).seen_at(now);
         let add = |to: &mut u64, more: u64| *to = to.saturating_add(more);
         add(&mut self.duplicates, record.duplicates.count);
         add(&mut self.mismatches, record.mismatches.count);

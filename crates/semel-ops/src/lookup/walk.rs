@@ -1,16 +1,19 @@
 //! Through a store page by page, in the order of ids.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Answer, Filter, Scan, Store};
-use semel::{RecordId, Result};
+use semel::{Error, RecordId, Result};
 
 /// How many records a page has at most.
 pub const PAGE_RECORDS_MAX: usize = 1_024;
-/// About how many bytes a page may have: what bounds the memory of a walk, however large outcomes are.
+/// About how many bytes a page may have: what bounds the memory of a walk, however large records are.
 const PAGE_BYTES: usize = 8 << 20;
+/// How many records the first page of a walk has at most.
+const FIRST_PAGE_RECORDS: usize = 16;
 
 /// A walk through a store.
 pub struct Walk<'a> {
@@ -23,8 +26,10 @@ pub struct Walk<'a> {
 
 /// Some records, and the store's now when they were read.
 pub struct Page {
-    /// Those that count; in the order of their ids.
-    pub records: Vec<Record>,
+    /// Those that count, in the order of their ids, each as everybody sees it: a run that lapsed under `hold` is held.
+    pub records: Vec<Arc<Record>>,
+    /// Those that cannot be read, and why.
+    pub damaged: Vec<(RecordId, Error)>,
     /// How many more were past their time.
     pub past: usize,
     /// The store's now.
@@ -34,8 +39,8 @@ pub struct Page {
 impl<'a> Walk<'a> {
     /// Through all records that match, from behind `after` on.
     pub fn new(store: &'a dyn Store, filter: Filter, after: Option<RecordId>) -> Self {
-        // The first page is small: nobody knows yet how large records are.
-        Self { store, filter, after, page_records: 64, at_end: false }
+        // The first page is small: it is not known yet how large records are.
+        Self { store, filter, after, page_records: FIRST_PAGE_RECORDS, at_end: false }
     }
 
     /// Where the walk is; `None` at its end.
@@ -50,16 +55,17 @@ impl<'a> Walk<'a> {
 
     /// The next page, which may be empty; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Page>> {
-        self.next_of(self.page_records).await
+        self.next_of(PAGE_RECORDS_MAX).await
     }
 
-    /// The next page with at most so many records.
+    /// The next page with at most so many records; with fewer, if records are large.
     pub async fn next_of(&mut self, limit: usize) -> Result<Option<Page>> {
         if self.at_end {
             return Ok(None);
         }
-        let scan = Scan { filter: self.filter.clone(), after: self.after, limit };
-        let Answer { now, value: mut page } = self.store.scan(scan).await?;
+        let scan =
+            Scan { filter: self.filter.clone(), after: self.after, limit: limit.min(self.page_records) };
+        let Answer { now, value: mut page, .. } = self.store.scan(scan).await?;
         self.page_records = next_size(&page.records);
         match page.next {
             Some(next) => self.after = Some(next),
@@ -68,23 +74,16 @@ impl<'a> Walk<'a> {
         let all = page.records.len();
         page.records.retain(|record| record.is_live(now));
         let past = all.saturating_sub(page.records.len());
-        Ok(Some(Page { records: page.records, past, now }))
+        let records = page.records.into_iter().map(|record| record.seen_at(now)).collect();
+        Ok(Some(Page { records, damaged: page.damaged, past, now }))
     }
 }
 
 /// How many records like these fit a page.
-fn next_size(records: &[Record]) -> usize {
-    let bytes: usize = records.iter().map(bytes).fold(0, usize::saturating_add);
+fn next_size(records: &[Arc<Record>]) -> usize {
+    let bytes = records.iter().map(|record| record.heap_bytes()).fold(0, usize::saturating_add);
     let of_one = bytes.checked_div(records.len()).unwrap_or(1).max(1);
     PAGE_BYTES.checked_div(of_one).unwrap_or(1).clamp(1, PAGE_RECORDS_MAX)
-}
-
-/// About how many bytes a record takes.
-fn bytes(record: &Record) -> usize {
-    const REST: usize = 512;
-    let outcome = record.outcome().map_or(0, |outcome| outcome.bytes().len());
-    let steps = record.steps().iter().map(|step| step.value.len()).fold(0, usize::saturating_add);
-    outcome.saturating_add(steps).saturating_add(REST)
 }
 
 /// The store's own now.
@@ -98,9 +97,10 @@ pub async fn before(store: &dyn Store, span: Duration) -> Result<Timestamp> {
     Ok(Timestamp::from_micros(now(store).await?.as_micros().saturating_sub(micros)))
 }
 
-/// The record with this id, if there is one that counts, and the store's now.
-pub async fn live(store: &dyn Store, id: RecordId) -> Result<Option<(Record, Timestamp)>> {
-    let Answer { now, value } = store.load(vec![id]).await?;
-    let record = value.into_iter().next().flatten().filter(|record| record.is_live(now));
-    Ok(record.map(|record| (record, now)))
+/// The record with this id, if there is one that counts, as everybody sees it, and the store's now.
+pub async fn live(store: &dyn Store, id: RecordId) -> Result<Option<(Arc<Record>, Timestamp)>> {
+    let Answer { now, value, .. } = store.load(vec![id]).await?;
+    let found = value.into_iter().next().transpose()?.flatten();
+    let record = found.filter(|record| record.is_live(now));
+    Ok(record.map(|record| (record.seen_at(now), now)))
 }

@@ -2,14 +2,17 @@
 //!
 //! - [`record`](RecordView): a whole record. [`outcome`](OutcomeView): what a run produced, by size or with its bytes.
 //! - [`offset`]: how far a pipeline has read. [`receipt`]: what became of an event.
+//! - [`operator_answer`](OperatorAnswerView): what became of an operator's action.
 //! - [`parts`](Id): ids, moments, spans and hex digits.
 
 pub mod offset;
+mod operator_answer;
 mod outcome;
 mod parts;
 pub mod receipt;
 mod record;
 
-pub use outcome::{Content, OutcomeView, StepView};
+pub use operator_answer::OperatorAnswerView;
+pub use outcome::{Content, OutcomeView, ReferenceView, StepView};
 pub use parts::{Id, Moment, millis, read_hex};
-pub use record::{RecordView, StateView};
+pub use record::{AttemptView, RecordView, StateView};

@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use semel::Outcome;
 use semel::record::Step;
+use semel::{Outcome, Reference};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -35,10 +35,8 @@ pub struct OutcomeView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub base64: Option<String>,
-    /// What it points at first: a payment's id, say.
-    pub primary: Option<&'a str>,
-    /// What it points at second.
-    pub secondary: Option<&'a str>,
+    /// What the run created, such as `charge ch_1`; in the order in which it was said.
+    pub references: Vec<ReferenceView<'a>>,
     /// Details for people and tools.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     pub details: Option<Details<'a>>,
@@ -53,10 +51,27 @@ impl<'a> OutcomeView<'a> {
             bytes: outcome.bytes().len(),
             json,
             base64,
-            primary: outcome.primary(),
-            secondary: outcome.secondary(),
+            references: outcome.references().iter().map(ReferenceView::of).collect(),
             details: outcome.details_json().map(Details),
         }
+    }
+}
+
+/// Something that a run created or changed.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StoredReference))]
+pub struct ReferenceView<'a> {
+    /// What it is.
+    #[cfg_attr(feature = "openapi", schema(example = "charge"))]
+    pub kind: &'a str,
+    /// Which one.
+    #[cfg_attr(feature = "openapi", schema(example = "ch_1"))]
+    pub id: &'a str,
+}
+
+impl<'a> ReferenceView<'a> {
+    fn of(reference: &'a Reference) -> Self {
+        Self { kind: &reference.kind, id: &reference.id }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use semel::Lapse;
 use semel::clock::Timestamp;
-use semel::record::{Record, State, Step};
+use semel::record::{EndedAttempt, Record, State, Step};
 use serde::Serialize;
 
 use super::outcome::{Content, OutcomeView};
@@ -21,9 +21,15 @@ pub struct RecordView<'a> {
     pub operation: &'a str,
     /// Which one of its kind.
     pub name: &'a str,
-    /// `running`, `done`, `released` or `held`.
+    /// What the work is, in words for people; `null` if no claim said so.
+    #[cfg_attr(feature = "openapi", schema(example = "POST /charges"))]
+    pub label: Option<&'a str>,
+    /// `running`, `done`, `released` or `held`. A run that lapsed under `hold` is held.
     #[cfg_attr(feature = "openapi", schema(example = "done"))]
     pub state: &'static str,
+    /// Who runs it, or ran it last; `null` if that is not known.
+    #[cfg_attr(feature = "openapi", schema(example = "worker-7"))]
+    pub owner: Option<&'a str>,
     /// How often a run was granted.
     pub attempt: u32,
     /// How many of them no longer count against a bound.
@@ -55,6 +61,8 @@ pub struct RecordView<'a> {
     pub last_duplicate_at: Option<Moment>,
     /// The store's number for its last write.
     pub version: u64,
+    /// The last 8 attempts that are over, oldest first.
+    pub history: Vec<AttemptView>,
     /// The steps that a next attempt need not repeat, by size.
     pub steps: Vec<StepSize<'a>>,
     /// What only a record in this state has.
@@ -69,15 +77,13 @@ pub struct RecordView<'a> {
 pub enum StateView<'a> {
     /// A running record.
     Running {
-        /// Who runs it.
-        owner: &'a str,
         /// How long its permit is good without renewal.
         lease_ms: u64,
         /// When its lease was last renewed.
         leased_at: Moment,
         /// Until when its permit is good.
         lease_until: Moment,
-        /// Whether nobody renewed it in time.
+        /// Whether it was not renewed in time, and the next claim runs it again.
         lapsed: bool,
         /// The number that only grows.
         fence: u64,
@@ -96,6 +102,43 @@ pub enum StateView<'a> {
     },
 }
 
+/// An attempt that is over.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = EndedAttempt))]
+pub struct AttemptView {
+    /// Which one: 1, 2, 3 …
+    pub attempt: u32,
+    /// Who ran; `null` if that is not known.
+    pub owner: Option<String>,
+    /// When it was granted.
+    pub from: Moment,
+    /// When it ended.
+    pub until: Moment,
+    /// How it ended: `completed`, `released`, `lapsed` or `held`.
+    #[cfg_attr(feature = "openapi", schema(example = "released"))]
+    pub ended: &'static str,
+    /// Why; `null` if there is nothing to say.
+    pub reason: Option<String>,
+}
+
+impl AttemptView {
+    fn of(ended: &EndedAttempt) -> Self {
+        Self {
+            attempt: ended.number,
+            owner: said(&ended.owner).map(str::to_owned),
+            from: Moment(ended.from),
+            until: Moment(ended.until),
+            ended: ended.end.as_str(),
+            reason: said(&ended.reason).map(str::to_owned),
+        }
+    }
+}
+
+/// What is empty was not said.
+fn said(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
 /// A step by its size.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -107,7 +150,7 @@ pub struct StepSize<'a> {
 }
 
 impl<'a> RecordView<'a> {
-    /// The record as it is at `now`, on the store's clock.
+    /// The record as it is at `now`, on the store's clock: as everybody [sees](Record::seen_at) it then.
     pub fn of(record: &'a Record, now: Timestamp, content: Content) -> Self {
         let size = |step: &'a Step| StepSize { name: &step.name, bytes: step.value.len() };
         Self {
@@ -115,7 +158,9 @@ impl<'a> RecordView<'a> {
             scope: record.key.scope().collect(),
             operation: record.key.operation(),
             name: record.key.name(),
+            label: record.label.as_deref(),
             state: record.state.kind().as_str(),
+            owner: said(&record.state.grant().owner),
             attempt: record.attempt,
             attempts_forgiven: record.attempts_forgiven,
             lapse: lapse(record.lapse),
@@ -131,6 +176,7 @@ impl<'a> RecordView<'a> {
             duplicates: record.duplicates.count,
             last_duplicate_at: record.duplicates.last_seen_at.map(Moment),
             version: record.version.get(),
+            history: record.history().map(|attempt| AttemptView::of(&attempt)).collect(),
             steps: record.steps().iter().map(size).collect(),
             of_state: StateView::of(&record.state, now, content),
         }
@@ -141,7 +187,6 @@ impl<'a> StateView<'a> {
     fn of(state: &'a State, now: Timestamp, content: Content) -> Self {
         match state {
             State::Running(running) => Self::Running {
-                owner: &running.grant.owner,
                 lease_ms: millis(running.lease),
                 leased_at: Moment(running.leased_at),
                 lease_until: Moment(running.lease_until()),
@@ -152,7 +197,7 @@ impl<'a> StateView<'a> {
                 Self::Done { fence: done.grant.fence.get(), outcome: OutcomeView::of(&done.outcome, content) }
             }
             State::Released(released) => Self::ReleasedOrHeld { reason: &released.reason },
-            State::Held(held) => Self::ReleasedOrHeld { reason: &held.reason },
+            State::Held(held) => Self::ReleasedOrHeld { reason: held.reason.as_str() },
         }
     }
 }

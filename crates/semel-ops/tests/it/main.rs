@@ -2,4 +2,6 @@
 
 #![cfg(test)]
 
+mod lookup;
 mod operator_actions;
+mod record_json;

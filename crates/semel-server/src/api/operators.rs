@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use semel::Resolution;
+use semel::{OperatorAnswer, Resolution};
 use serde::Deserialize;
 
 use super::ask::{Answer, Json, admit, id};
@@ -15,7 +15,7 @@ use super::wire::{Outcome, Text, bounded};
 use crate::access::{Authenticated, Need};
 use crate::operator_actions;
 use crate::state::AppState;
-use semel_ops::operator_actions::Settled;
+use semel_ops::record_json::OperatorAnswerView;
 
 /// Releases a running or held record.
 #[derive(Debug, Deserialize)]
@@ -61,7 +61,7 @@ pub(super) struct Because<'a> {
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/records/{id}/release", tag = "operate", operation_id = "release_record",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
     request_body = ReleaseRecord,
-    responses((status = 200, description = "What became of it.", body = Settled, example = json!({"decision": "released"})), Refused)))]
+    responses((status = 200, description = "What became of it.", body = OperatorAnswerView, example = json!({"decision": "released"})), Refused)))]
 pub(super) async fn release(
     State(served): State<Arc<AppState>>,
     asker: Authenticated,
@@ -80,7 +80,7 @@ pub(super) async fn release(
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/records/{id}/resolve", tag = "operate", operation_id = "resolve_record",
     params(("id" = String, Path, description = "What identifies the record: 64 hex digits.")),
     request_body = ResolveRecord,
-    responses((status = 200, description = "What became of it.", body = Settled, example = json!({"decision": "resolved"})), Refused)))]
+    responses((status = 200, description = "What became of it.", body = OperatorAnswerView, example = json!({"decision": "resolved"})), Refused)))]
 pub(super) async fn resolve(
     State(served): State<Arc<AppState>>,
     asker: Authenticated,
@@ -106,10 +106,10 @@ pub(super) async fn resolve(
 
 /// An action that has begun is done and written down to its end, also if whoever asked for it goes away.
 async fn to_the_end(
-    action: impl Future<Output = semel::Result<Settled>> + Send + 'static,
+    action: impl Future<Output = semel::Result<OperatorAnswer>> + Send + 'static,
 ) -> Result<Answer, Problem> {
     match tokio::spawn(action).await {
-        Ok(settled) => Answer::of(&settled?),
+        Ok(answer) => Answer::of(&OperatorAnswerView::from(answer?)),
         Err(_) => Err(Problem::new(
             Code::Unknown,
             "nobody knows whether it took; look at the record, then ask again",

@@ -106,6 +106,7 @@ async fn shown(
         record = settled(served, id, wait)
             .await?
             .filter(|record| caller.reaches(&record.key))
+            .map(Arc::new)
             .ok_or_else(nothing)?;
         now = now.plus(started_at.elapsed()).max(record.changed_at);
     }
@@ -117,7 +118,7 @@ pub(super) async fn found(
     served: &AppState,
     caller: &Caller,
     id: RecordId,
-) -> Result<(Record, Timestamp), Problem> {
+) -> Result<(Arc<Record>, Timestamp), Problem> {
     let found = walk::live(&**served.store, id).await?;
     found.filter(|(record, _)| caller.reaches(&record.key)).ok_or_else(nothing)
 }
@@ -226,10 +227,10 @@ pub(super) async fn records(asked: Look) -> Result<Answer, Problem> {
 }
 
 /// The one record that the filter names, if it is there and matches.
-async fn the_one(store: &dyn Store, filter: &Filter) -> semel::Result<Option<(Record, Timestamp)>> {
+async fn the_one(store: &dyn Store, filter: &Filter) -> semel::Result<Option<(Arc<Record>, Timestamp)>> {
     let (Some(operation), Some(name)) = (&filter.operation, &filter.name) else { return Ok(None) };
     let Ok(key) = Key::scoped(&filter.scope, operation, name) else { return Ok(None) };
-    Ok(walk::live(store, key.id()).await?.filter(|(record, _)| filter.matches(record)))
+    Ok(walk::live(store, key.id()).await?.filter(|(record, now)| filter.matches(record, *now)))
 }
 
 /// Whether a record counts against the page's limit.

@@ -1,6 +1,6 @@
 //! What is asked under a permit: complete, release, hold, renew, resume and step, one or many.
 
-use semel::{ErrorKind, HoldAnswer, Outcome, Permit, ReleaseAnswer};
+use semel::{ErrorKind, HoldAnswer, Outcome, Permit, ReleaseAnswer, Renewal};
 
 use super::ask::{Answer, Ask, answers};
 use super::claim::handed_out;
@@ -105,7 +105,8 @@ pub(super) async fn hold(ask: Ask) -> Result<Answer, Problem> {
 
 /// Start the lease anew
 ///
-/// Renew at a third of the lease. Whoever is told that the permit is lost should stop.
+/// Renew at a third of the lease. Whoever is told that the permit is lost should stop. A run that was completed under
+/// this permit has nothing to renew: `done` says so, and nothing is lost.
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/renew", tag = "work", operation_id = "renew", request_body = Renew,
     responses((status = 200, description = "The decision.", body = Renewed, example = json!({"decision": "renewed", "lease_ms": 60000})), Refused)))]
 pub(super) async fn renew(ask: Ask) -> Result<Answer, Problem> {
@@ -123,10 +124,18 @@ pub(super) async fn renew_batch(ask: Ask) -> Result<Answer, Problem> {
 }
 
 async fn renewed(served: &AppState, permit: Permit) -> Result<Renewed, Problem> {
-    let Some(()) = kept(served, &permit, permit.renew().await)? else { return Ok(Renewed::Lost) };
-    let lease_ms = millis(permit.lease());
-    served.api.granted.keep(permit);
-    Ok(Renewed::Renewed { lease_ms })
+    Ok(match kept(served, &permit, permit.renew().await)? {
+        Some(Renewal::Renewed) => {
+            let lease_ms = millis(permit.lease());
+            served.api.granted.keep(permit);
+            Renewed::Renewed { lease_ms }
+        }
+        Some(Renewal::Done) => {
+            served.api.granted.forget(&permit);
+            Renewed::Done
+        }
+        None => Renewed::Lost,
+    })
 }
 
 /// Go on under a permit that another process was granted
@@ -139,8 +148,13 @@ pub(super) async fn resume(ask: Ask) -> Result<Answer, Problem> {
     let wanted = ask.one::<Resume<'_>>()?;
     let content = OutcomeAs::content(wanted.outcome_as, &ask.asker.0);
     let permit = permit(&ask, &wanted.permit)?;
-    if kept(&ask.served, &permit, permit.renew().await)?.is_none() {
-        return Answer::of(&Resumed::Lost);
+    match kept(&ask.served, &permit, permit.renew().await)? {
+        Some(Renewal::Renewed) => {}
+        Some(Renewal::Done) => {
+            ask.served.api.granted.forget(&permit);
+            return Answer::of(&Resumed::Done);
+        }
+        None => return Answer::of(&Resumed::Lost),
     }
     let granting = handed_out(&ask.served, &permit);
     Answer::of(&Resumed::Run(Run::of(&permit, &granting, content)))
@@ -177,9 +191,9 @@ fn permit(ask: &Ask, text: &str) -> Result<Permit, Problem> {
 }
 
 /// What was told under a permit; `None` if another run took over, or the record is gone: then the run is over.
-fn kept(served: &AppState, permit: &Permit, told: semel::Result<()>) -> Result<Option<()>, Problem> {
+fn kept<T>(served: &AppState, permit: &Permit, told: semel::Result<T>) -> Result<Option<T>, Problem> {
     match told {
-        Ok(()) => Ok(Some(())),
+        Ok(told) => Ok(Some(told)),
         Err(error) if error.kind() == ErrorKind::Lost => {
             over(served, permit, DecisionKind::Lost);
             Ok(None)

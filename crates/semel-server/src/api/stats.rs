@@ -54,7 +54,7 @@ pub(super) struct CensusView {
     done: u64,
     released: u64,
     held: u64,
-    /// Running, and nobody renews.
+    /// Running, not renewed in time, and not held: the next claim runs them again.
     lapsed: u64,
     /// When the count ended, on the store's clock; `null` before the first.
     as_of: Option<Moment>,

@@ -97,7 +97,7 @@ fn counts(counted: &Counted, served: &AppState, now: Timestamp) -> Markup {
     let tiles = [
         ("held", counted.held, "/keys?state=held", "wait for a person"),
         ("running", counted.running, "/keys?state=running", "hold a permit"),
-        ("lapsed", counted.lapsed, "/keys?state=running", "of them, nobody renews"),
+        ("lapsed", counted.lapsed, "/keys?state=running", "of them, not renewed in time"),
         ("done", counted.done, "/keys?state=done", "have an outcome"),
         ("released", counted.released, "/keys?state=released", "run at the next claim"),
     ];

@@ -138,9 +138,11 @@ async fn somebody_looks(shared: &Shared) {
 async fn walk(store: &dyn Store, shared: &Shared) -> Result<()> {
     let started_at = Instant::now();
     let mut counts = read(&shared.latest).emptied();
-    let (mut walk, mut past, mut as_of) = (Walk::new(store, Filter::default(), None), 0_u64, None);
+    let (mut walk, mut past, mut damaged) = (Walk::new(store, Filter::default(), None), 0_u64, 0_u64);
+    let mut as_of = None;
     while let Some(page) = timeout(PAGE_TIMEOUT, walk.next()).await.map_err(|_| no_answer())?? {
         past = past.saturating_add(page.past as u64);
+        damaged = damaged.saturating_add(page.damaged.len() as u64);
         as_of = Some(page.now);
         for record in &page.records {
             counts.add(record, page.now);
@@ -150,7 +152,7 @@ async fn walk(store: &dyn Store, shared: &Shared) -> Result<()> {
     }
     let took = started_at.elapsed();
     let finished = counts.map(|is_all, mut counted| {
-        counted.past = if is_all { past } else { 0 };
+        (counted.past, counted.damaged) = if is_all { (past, damaged) } else { (0, 0) };
         (counted.as_of, counted.took) = (as_of, took);
         Arc::new(counted)
     });
@@ -229,7 +231,7 @@ impl<T: Default> ByScope<T> {
 
 impl ByScope<Counted> {
     /// Counts a record for each scope that it belongs to.
-    fn add(&mut self, record: &Record, now: Timestamp) {
+    fn add(&mut self, record: &Arc<Record>, now: Timestamp) {
         let mut scope: Vec<Box<str>> = record.key.scope().take(self.depth).map(Into::into).collect();
         loop {
             if let Some(counted) = self.wanted.get_mut(&scope) {

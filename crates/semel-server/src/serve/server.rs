@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel::{Result, Semel, Sweeper};
+use semel::{Result, Semel};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -26,7 +26,6 @@ pub struct Server {
     in_flight: Arc<InFlight>,
     peers: Arc<Peers>,
     phase: watch::Sender<Phase>,
-    sweeper: Sweeper,
     drain_timeout: Duration,
     _wake_ups: Option<WakeUps>,
 }
@@ -51,7 +50,7 @@ impl Server {
         let served = Arc::new(AppState {
             audit: Audit::to(settings.audit.clone())?,
             waits: Waits::new(settings.waiting_max),
-            ..AppState::new(semel.clone(), opened, settings.store.to_string(), settings.tokens.clone())
+            ..AppState::new(semel, opened, settings.store.to_string(), settings.tokens.clone())
         });
         let (phase, watched) = watch::channel(Phase::Serving);
         let in_flight = InFlight::new(settings.listener.limits.in_flight_max);
@@ -70,8 +69,8 @@ impl Server {
         if let Some(scraped) = scraped {
             tokio::spawn(scraped.sum_up(watched));
         }
-        let (sweeper, drain_timeout) = (semel.sweeper().start(), settings.listener.timeouts.drain);
-        Ok(Self { listening, served, in_flight, peers, phase, sweeper, drain_timeout, _wake_ups: wake_ups })
+        let drain_timeout = settings.listener.timeouts.drain;
+        Ok(Self { listening, served, in_flight, peers, phase, drain_timeout, _wake_ups: wake_ups })
     }
 
     /// Where callers come.
@@ -112,7 +111,12 @@ impl Server {
         let in_time = timeout(self.drain_timeout, over).await.is_ok();
         let cut_off = if in_time { 0 } else { self.in_flight.count() };
         self.phase.send_replace(Phase::Over);
-        self.sweeper.stop().await;
+        // Counts of duplicates are written, unless the store does not answer.
+        match timeout(self.drain_timeout, self.served.semel.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "semel: the store was not closed in order"),
+            Err(_) => tracing::warn!("semel: the store was not closed in time"),
+        }
         Drained { finished: at_first.saturating_sub(cut_off), cut_off }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use semel::Permit;
+use semel::{Error, ErrorKind, Permit, Result};
 
 use super::backoff::Backoff;
 use super::checkpoint::Checkpoint;
@@ -99,9 +99,9 @@ impl<S: Source> Consumer<S> {
         self
     }
 
-    /// How many events are in work at once; 16 if nothing is said.
+    /// How many events are in work at once; 16 if nothing is said. 0 is refused when the consumer starts.
     pub fn parallel(mut self, events: usize) -> Self {
-        self.choices.parallel = events.max(1);
+        self.choices.parallel = events;
         self
     }
 
@@ -111,15 +111,15 @@ impl<S: Source> Consumer<S> {
         self
     }
 
-    /// When offsets are committed; every second if nothing is said.
+    /// When offsets are committed; every second if nothing is said. `Every(0)` is refused when the consumer starts.
     pub fn checkpoint(mut self, checkpoint: Checkpoint) -> Self {
         self.choices.checkpoint = checkpoint;
         self
     }
 
-    /// After how many attempts an event is put aside; 10 if nothing is said.
+    /// After how many attempts an event is put aside; 10 if nothing is said. 0 is refused when the consumer starts.
     pub fn attempts_max(mut self, attempts: u32) -> Self {
-        self.attempts_max = attempts.max(1);
+        self.attempts_max = attempts;
         self
     }
 
@@ -179,6 +179,9 @@ impl<S: Source> Consumer<S> {
     where
         S: 's,
     {
+        if let Err(error) = self.checked() {
+            return Box::pin(std::future::ready(Err(error)));
+        }
         let tools = Tools {
             pipeline: self.pipeline,
             dead_letters: self.dead_letters,
@@ -191,6 +194,26 @@ impl<S: Source> Consumer<S> {
         // Boxed, source and work too: the loop is compiled here once, and not again for every caller.
         Running::start(Box::new(self.source), self.choices, tools, Arc::new(work))
     }
+
+    /// Refuses what could never work, by the name of the choice.
+    fn checked(&self) -> Result<()> {
+        if self.choices.parallel == 0 {
+            return Err(invalid("parallel is 0; no event would ever be processed: give 1 or more"));
+        }
+        if self.attempts_max == 0 {
+            return Err(invalid("attempts_max is 0; every event would be put aside untried: give 1 or more"));
+        }
+        if self.choices.checkpoint == Checkpoint::Every(0) {
+            return Err(invalid(
+                "checkpoint is Every(0); give 1 or more, or EachEvent to commit after each event",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn invalid(message: &str) -> Error {
+    Error::new(ErrorKind::Invalid, message)
 }
 
 impl<S> fmt::Debug for Consumer<S> {

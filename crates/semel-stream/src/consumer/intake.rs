@@ -213,15 +213,18 @@ impl Running<'_> {
         }
     }
 
-    fn looked(&mut self, ids: &[JobId], records: &[Option<Record>]) {
+    fn looked(&mut self, ids: &[JobId], records: &[Result<Option<Record>>]) {
         let mut found = false;
         for (id, record) in ids.iter().zip(records) {
             let Some(job) = self.jobs.get(*id) else { continue };
             // Another payload under the same key is for the claim to find: it counts it.
-            let is_done = record.as_ref().is_some_and(|record| {
-                record.outcome().is_some()
-                    && (job.fingerprint.is_none()
-                        || record.fingerprint.is_none_or(|first| Some(first) == job.fingerprint))
+            // A record that cannot be read is for the claim to report, and holds up no other event.
+            let is_done = record.as_ref().is_ok_and(|record| {
+                record.as_ref().is_some_and(|record| {
+                    record.outcome().is_some()
+                        && (job.fingerprint.is_none()
+                            || record.fingerprint.is_none_or(|first| Some(first) == job.fingerprint))
+                })
             });
             if is_done {
                 found = true;

@@ -76,7 +76,7 @@ pub(super) struct SharedOffsets {
 
 /// Something that was asked of the store, with its answer.
 pub(super) enum Errand {
-    Looked(Vec<JobId>, Result<Vec<Option<Record>>>),
+    Looked(Vec<JobId>, Result<Vec<Result<Option<Record>>>>),
     Taken { stream: Arc<str>, generation: u64, reader: Result<Reader> },
     Committed { stream: Arc<str>, generation: u64, position: Position, commit: Result<Commit> },
     CommittedShared { stream: Arc<str>, position: Position, commit: Result<Commit> },

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
@@ -13,9 +12,6 @@ use super::liar::Lie;
 use super::opened::Opened;
 use super::{say, transaction};
 
-/// How often records past their retention are removed: often, so that a crash hits it in the middle.
-const SWEEP_FOLDER_EVERY: Duration = Duration::from_millis(20);
-const SWEEP_SERVER_EVERY: Duration = Duration::from_millis(100);
 /// How many callers ask at a time.
 const CALLERS: u64 = 32;
 
@@ -88,7 +84,6 @@ pub fn run(victim: &Victim) -> Result<ExitCode> {
 /// Runs for ever: whoever started it ends it.
 async fn in_folder(opened: Opened, seed: u64, forget: bool) -> semel::Result<()> {
     let left = opened.tell().await?;
-    let _sweeper = opened.semel.sweeper().every(SWEEP_FOLDER_EVERY).start();
     for caller in callers(&Arc::new(Crowd::new(opened, left, seed, forget)), seed) {
         // A caller ends only with its store; the reason was said by then.
         drop(caller.await);
@@ -99,7 +94,6 @@ async fn in_folder(opened: Opened, seed: u64, forget: bool) -> semel::Result<()>
 async fn on_server(url: &str, seed: u64) -> semel::Result<()> {
     let opened = Opened::server(url).await?;
     let left = opened.tell().await?;
-    let _sweeper = opened.semel.sweeper().every(SWEEP_SERVER_EVERY).start();
     let crowd = Arc::new(Crowd::new(opened, left, seed, false));
     drop(callers(&crowd, seed));
     let mut asked = lines();

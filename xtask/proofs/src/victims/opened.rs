@@ -20,6 +20,9 @@ const SEGMENT_BYTES_LEAST: u64 = 64 << 10;
 /// Longer than any run of this: a record that runs can be taken over by nobody, so a second grant is never a lapse.
 const LEASE: Duration = Duration::from_hours(24);
 const PAGE: usize = 1_024;
+/// How often records past their retention are removed: often, so that a crash hits it in the middle.
+const SWEEP_FOLDER_EVERY: Duration = Duration::from_millis(20);
+const SWEEP_SERVER_EVERY: Duration = Duration::from_millis(100);
 /// How long to wait before a server that does not answer is asked again.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -30,6 +33,15 @@ pub(super) enum Location {
     Folder,
     /// On a server, which goes away and comes back.
     Server,
+}
+
+impl Location {
+    const fn sweep_every(self) -> Duration {
+        match self {
+            Self::Folder => SWEEP_FOLDER_EVERY,
+            Self::Server => SWEEP_SERVER_EVERY,
+        }
+    }
 }
 
 /// A store that is open, and its clock.
@@ -84,7 +96,8 @@ impl Opened {
 
     fn new(store: Arc<dyn Store>, clock: SharedClock, location: Location) -> Result<Self> {
         // Replays must come from the store: one from the engine's memory proves nothing.
-        let semel = Semel::builder_shared(Arc::clone(&store)).lease(LEASE).replays_kept(0, 0).build()?;
+        let engine = Semel::builder_shared(Arc::clone(&store)).lease(LEASE).replays_kept(0, 0);
+        let semel = engine.sweep_every(location.sweep_every()).build()?;
         Ok(Self { semel, location, store, clock })
     }
 
@@ -108,15 +121,18 @@ impl Opened {
             say::opened(self.clock.now().since(asked_at).as_millis());
         }
         say::all(&records, self.now_micros());
-        Ok(records.iter().filter_map(left).collect())
+        Ok(records.iter().filter_map(|record| left(record)).collect())
     }
 
     /// Every record, by scan; and each again by its key, because callers come by another way than people do.
-    async fn records(&self) -> Result<Vec<Record>> {
+    async fn records(&self) -> Result<Vec<Arc<Record>>> {
         let mut records = Vec::new();
         let mut after = None;
         loop {
             let page = self.store.scan(Scan { after, limit: PAGE, ..Scan::default() }).await?.value;
+            if let Some((_, error)) = page.damaged.into_iter().next() {
+                return Err(error);
+            }
             self.compare(&page.records).await?;
             records.extend(page.records);
             after = page.next;
@@ -126,9 +142,10 @@ impl Opened {
         }
     }
 
-    async fn compare(&self, scanned: &[Record]) -> Result<()> {
+    async fn compare(&self, scanned: &[Arc<Record>]) -> Result<()> {
         let loaded = self.store.load(scanned.iter().map(|record| record.key.id()).collect()).await?.value;
         for (scanned, loaded) in scanned.iter().zip(loaded) {
+            let loaded = loaded?;
             let is_same = match self.location {
                 Location::Folder => loaded.as_ref() == Some(scanned),
                 // Counts of duplicates are written late, and may be so in between.

@@ -16,13 +16,13 @@ impl Payload {
     }
 
     pub(super) fn outcome(self) -> Outcome {
-        Outcome::success(fill(&self.name(), self.bytes)).primary_reference(self.name())
+        Outcome::success(fill(&self.name(), self.bytes)).reference("payload", self.name())
     }
 }
 
 /// The name of an outcome, if its bytes are the ones that go with it.
 pub(super) fn read(outcome: &Outcome) -> String {
-    let name = outcome.primary().unwrap_or_default();
+    let name = outcome.references().first().map_or("", |reference| &reference.id);
     let bytes = outcome.bytes();
     if fill(name, bytes.len()) == **bytes && name.ends_with(&format!(":{}", bytes.len())) {
         name.to_owned()

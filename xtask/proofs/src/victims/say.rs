@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 
 use semel::record::{Record, State};
 
@@ -25,7 +26,7 @@ pub(super) fn wrong(what: &dyn Display) {
 }
 
 /// Tells a whole store, and at what moment of its clock.
-pub(super) fn all(records: &[Record], now_micros: u64) {
+pub(super) fn all(records: &[Arc<Record>], now_micros: u64) {
     let mut out = BufWriter::new(io::stdout().lock());
     for record in records {
         heard(&write_found(&mut out, record));
@@ -45,7 +46,7 @@ fn write_found(out: &mut impl Write, record: &Record) -> io::Result<()> {
             writeln!(out, "found {name} done {} {attempt} {outcome}", done.grant.fence.get())
         }
         State::Released(released) => writeln!(out, "found {name} released {} {attempt} -", released.reason),
-        State::Held(held) => writeln!(out, "wrong {name} is held: {}", held.reason),
+        State::Held(held) => writeln!(out, "wrong {name} is held: {}", held.reason.as_str()),
     }
 }
 

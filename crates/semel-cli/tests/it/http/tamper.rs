@@ -1,7 +1,7 @@
 //! Changes what a store holds, as somebody with access to it could.
 
 use semel::Outcome;
-use semel::record::{Draft, Keep, State};
+use semel::record::{Draft, Keep, Record, State};
 use semel::store::{Scan, Swap, SwapReply};
 
 use super::shelf::Shelf;
@@ -12,7 +12,7 @@ pub(crate) async fn tamper(shelf: &Shelf, from: &[u8], to: &[u8]) {
     let store = shelf.opening().await;
     let page = store.scan(Scan { limit: 2, ..Scan::default() }).await.expect("is up").value;
     let [record] = <[_; 1]>::try_from(page.records).expect("there is one record");
-    let (mut changed, expected) = (record.clone(), Some(record.version));
+    let (mut changed, expected) = (Record::clone(&record), Some(record.version));
     let State::Done(done) = &mut changed.state else { panic!("{record:?} is not done") };
     let mut bytes = done.outcome.bytes().to_vec();
     let at = bytes.windows(from.len()).position(|window| window == from).expect("the bytes are there");

@@ -30,7 +30,7 @@ fn write(client: &mut Client, text: &str) -> Written {
         .expect("is stored");
     // A kind has 64 bytes at most.
     let kind: String = text.chars().take(16).collect();
-    let outcome = json!({ "kind": kind.trim(), "json": { text: text }, "primary": text, "secondary": text, "details": { text: [text] } });
+    let outcome = json!({ "kind": kind.trim(), "json": { text: text }, "references": [{ "kind": text, "id": text }], "details": { text: [text] } });
     client.call("/v1/complete", &json!({ "permit": done["permit"], "outcome": outcome })).expect("is done");
     let id = |told: &Value| told["id"].as_str().expect("has an id").to_owned();
     Written { held: id(&held), done: id(&done), running: id(&running) }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use semel::record::PermitId;
+use semel::record::{LABEL_BYTES_MAX, PermitId};
 use semel::{Decision, Fingerprint, Key, Lapse, OnOutage, Permit, RecordedOnce as Once};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -133,6 +133,9 @@ bodies! {
         /// A running record of the same owner is this caller's own, from before it restarted: take it over at once.
         #[serde(default)]
         reentrant: bool,
+        /// What the work is, in words for people; never part of the identity. The record shows the last claim's.
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, max_length = 256, example = "POST /charges"))]
+        label: Option<Text<'a>>,
         /// The event that asks; a new record remembers it.
         #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, max_length = 1_024))]
         first_event: Option<Text<'a>>,
@@ -166,6 +169,13 @@ impl Claim<'_> {
             claim = claim.permit_id(id.ok_or_else(|| {
                 Problem::invalid("permit_id is not 32 hex digits; mint 16 random bytes for each ask")
             })?);
+        }
+        if let Some(label) = &self.label {
+            if label.len() > LABEL_BYTES_MAX {
+                let detail = format!("label is longer than {LABEL_BYTES_MAX} bytes; shorten it");
+                return Err(Problem::invalid(detail));
+            }
+            claim = claim.label(label);
         }
         if let Some(event) = short("first_event", self.first_event.as_ref())? {
             claim = claim.first_event(event);
@@ -274,6 +284,8 @@ pub(crate) enum RecordedOnce<'a> {
 pub(crate) enum Resumed<'a> {
     /// Go on: the permit is good, and its lease has started anew.
     Run(Run<'a>),
+    /// The run was completed under this permit: there is nothing left to do.
+    Done,
     /// Another run took over, or the record is gone. Do not go on.
     Lost,
 }

@@ -15,6 +15,10 @@ use crate::api::problem::{Code, Problem};
 const OUTCOME_BYTES_MAX: usize = 4 << 20;
 /// The longest that the kind of an outcome may be.
 const KIND_BYTES_MAX: usize = 64;
+/// How many references an outcome may have.
+const REFERENCES_MAX: usize = 100;
+/// The longest that the kind or the id of a reference may be.
+const REFERENCE_BYTES_MAX: usize = 1_024;
 
 /// What a run produced. JSON is stored as its text, exactly as it came.
 #[derive(Debug, Default, Deserialize)]
@@ -31,15 +35,27 @@ pub(crate) struct Outcome<'a> {
     /// The outcome as bytes in base64; this or `json`.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     base64: Option<Text<'a>>,
-    /// What it points at first: a payment's id, say.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "ch_1"))]
-    primary: Option<Text<'a>>,
-    /// What it points at second.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    secondary: Option<Text<'a>>,
+    /// What the run created, such as `charge ch_1`.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(max_items = 100))]
+    references: Vec<Reference<'a>>,
     /// Details for people and tools.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     details: Option<&'a RawValue>,
+}
+
+/// Something that a run created or changed.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Reference<'a> {
+    /// What it is.
+    #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, min_length = 1, max_length = 1_024, example = "charge"))]
+    kind: Text<'a>,
+    /// Which one.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, min_length = 1, max_length = 1_024, example = "ch_1"))]
+    id: Text<'a>,
 }
 
 impl Outcome<'_> {
@@ -53,18 +69,23 @@ impl Outcome<'_> {
             Some(word) => OutcomeKind::from_word(word),
         };
         let bytes = bytes_of(self.json, self.base64.as_deref())?;
-        let notes = [self.primary.as_deref(), self.secondary.as_deref(), self.details.map(RawValue::get)];
-        let note_bytes = notes.iter().flatten().map(|note| note.len()).fold(0, usize::saturating_add);
+        if self.references.len() > REFERENCES_MAX {
+            let detail = format!("there are more than {REFERENCES_MAX} references; keep them elsewhere");
+            return Err(Problem::invalid(detail));
+        }
+        let texts = self.references.iter().flat_map(|reference| [&*reference.kind, &*reference.id]);
+        if texts.clone().any(|text| text.is_empty() || text.len() > REFERENCE_BYTES_MAX) {
+            let detail = format!("kind and id of a reference have 1 to {REFERENCE_BYTES_MAX} bytes each");
+            return Err(Problem::invalid(detail));
+        }
+        let details = self.details.map(RawValue::get);
+        let note_bytes = texts.chain(details).map(str::len).fold(0, usize::saturating_add);
         if bytes.len().saturating_add(note_bytes) > OUTCOME_BYTES_MAX {
             return Err(too_large());
         }
         let mut outcome = semel::Outcome::new(kind, bytes);
-        let [primary, secondary, details] = notes;
-        if let Some(primary) = primary {
-            outcome = outcome.primary_reference(primary);
-        }
-        if let Some(secondary) = secondary {
-            outcome = outcome.secondary_reference(secondary);
+        for Reference { kind, id } in &self.references {
+            outcome = outcome.reference(&**kind, &**id);
         }
         if let Some(details) = details {
             outcome = outcome.details_text(details);

@@ -149,12 +149,15 @@ pub(crate) enum Held {
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RenewAnswer))]
 #[serde(tag = "decision", rename_all = "snake_case")]
+#[expect(clippy::enum_variant_names, reason = "the words of the JSON")]
 pub(crate) enum Renewed {
     /// The lease has started anew.
     Renewed {
         /// How long the permit is good from when this was asked.
         lease_ms: u64,
     },
+    /// The run was completed under this permit: there is nothing to renew, and nothing is lost.
+    Done,
     /// Another run took over, or the record is gone. Stop.
     Lost,
 }

@@ -31,8 +31,9 @@ pub(super) fn outcome(record: &Record, outcome: &Outcome, visitor: &Visitor) -> 
             dl.facts {
                 div { dt { "Kind" } dd { bdi { (outcome.kind().as_str()) } } }
                 div { dt { "Size" } dd { (size) } }
-                @if let Some(primary) = outcome.primary() { div { dt { "Reference" } dd { bdi { (primary) } } } }
-                @if let Some(secondary) = outcome.secondary() { div { dt { "Second reference" } dd { bdi { (secondary) } } } }
+                @for reference in outcome.references() {
+                    div { dt { "Reference" } dd { bdi { (reference.kind) } " " bdi { (reference.id) } } }
+                }
                 @if let Some(details) = outcome.details_json() { div.wide { dt { "Details" } dd { pre { (pretty(details)) } } } }
             }
             @if visitor.caller.may(Need::Content) {

@@ -18,7 +18,7 @@ use super::timeline::timeline;
 use crate::access::Need;
 use crate::dashboard::answer::{Refused, shown};
 use crate::dashboard::frame::{Frame, Tab};
-use crate::dashboard::parts::{moment, state};
+use crate::dashboard::parts::{lasting, moment, state};
 use crate::dashboard::query::{Pairs, address};
 use crate::dashboard::session::Visitor;
 use crate::state::AppState;
@@ -49,6 +49,7 @@ pub(in crate::dashboard) async fn one(
                 section.card aria-labelledby="life-title" { h2 #life-title { "Life" } (timeline(&record, now)) }
                 section.card aria-labelledby="facts-title" { h2 #facts-title { "Facts" } (facts(&record, now)) }
             }
+            @if record.history().next().is_some() { (history(&record, now)) }
             @if !record.steps().is_empty() { (steps(&record)) }
             @if let Some(outcome) = record.outcome() { (content::outcome(&record, outcome, &visitor)) }
         }
@@ -67,6 +68,7 @@ pub(super) fn title(record: &Record, now: Timestamp) -> Markup {
                     a href=(address("/keys", [("scope", within.as_str()), ("operation", key.operation())])) { bdi { (key.operation()) } }
                 }
                 h1 { bdi { (key.name()) } }
+                @if let Some(label) = &record.label { p.muted data-test="label" { bdi { (label) } } }
                 p.id { code { (key.id()) } }
             }
             p.now { (state(record, now)) }
@@ -102,13 +104,8 @@ fn what_now(record: &Record, now: Timestamp) -> (&'static str, String) {
         (RecordState::Running(_), Lapse::Rerun) => {
             ("calm", format!("Whoever ran it stopped renewing. The next claim runs it as attempt {next}."))
         }
-        (RecordState::Running(_), Lapse::Hold) => (
-            "urgent",
-            "Whoever ran it stopped renewing, and nobody runs it again before somebody has looked. Find out whether the effect \
-             landed. If it did not, release it."
-                .to_owned(),
-        ),
-        (RecordState::Held(_), _) => (
+        // A run that lapsed under `hold` is shown as held.
+        (RecordState::Running(_), Lapse::Hold) | (RecordState::Held(_), _) => (
             "urgent",
             "Nobody runs it before somebody decides. Find out whether the effect landed, then resolve it: done, if it did; \
              released, if it did not."
@@ -126,8 +123,10 @@ fn facts(record: &Record, now: Timestamp) -> Markup {
                 (record.attempt)
                 @if record.attempts_forgiven > 0 { span.muted { ", of which " (record.attempts_forgiven) " no longer count against a bound" } }
             } }
+            @if !record.state.grant().owner.is_empty() {
+                div { dt { "Owner" } dd { bdi { (record.state.grant().owner) } } }
+            }
             @if let RecordState::Running(running) = &record.state {
-                div { dt { "Owner" } dd { bdi { (running.grant.owner) } } }
                 div { dt { "Fence" } dd { (running.grant.fence.get()) } }
                 div { dt { "Lease" } dd { (span::shown(running.lease)) " from " (moment(running.leased_at, now)) } }
             }
@@ -150,6 +149,33 @@ fn mismatches(record: &Record) -> Markup {
     }
 }
 
+/// The attempts that are over, oldest first.
+fn history(record: &Record, now: Timestamp) -> Markup {
+    html! {
+        section.card aria-labelledby="history-title" {
+            h2 #history-title { "Attempts that are over" }
+            table data-test="history" {
+                thead { tr {
+                    th.number scope="col" { "Attempt" } th scope="col" { "Owner" } th scope="col" { "From" }
+                    th.number scope="col" { "Took" } th scope="col" { "Ended" } th scope="col" { "Reason" }
+                } }
+                tbody {
+                    @for ended in record.history() {
+                        tr {
+                            th.number scope="row" { (ended.number) }
+                            td { bdi { (ended.owner) } }
+                            td { (moment(ended.from, now)) }
+                            td.number { (lasting(ended.until.since(ended.from))) }
+                            td { (ended.end.as_str()) }
+                            td { bdi { (ended.reason) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn steps(record: &Record) -> Markup {
     html! {
         section.card aria-labelledby="steps-title" {
@@ -168,7 +194,7 @@ fn steps(record: &Record) -> Markup {
 
 /// A record, and the store's now when it was read.
 pub(super) struct Found {
-    pub(super) record: Record,
+    pub(super) record: Arc<Record>,
     pub(super) now: Timestamp,
 }
 

@@ -36,7 +36,7 @@ const ID_DIGITS_MIN: usize = 8;
 
 /// What a page shows.
 struct Rows {
-    records: Vec<Record>,
+    records: Vec<Arc<Record>>,
     now: Timestamp,
     /// Where to go on; `None` at the end.
     next: Option<RecordId>,

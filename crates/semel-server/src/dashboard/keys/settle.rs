@@ -7,7 +7,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use semel::clock::Timestamp;
 use semel::record::{Record, Running, State as RecordState};
-use semel::{Outcome, OutcomeKind, Resolution, Result as SemelResult};
+use semel::{OperatorAnswer, Outcome, OutcomeKind, Resolution, Result as SemelResult};
 use serde::Deserialize;
 
 use super::detail::{Found, title};
@@ -18,7 +18,7 @@ use crate::dashboard::session::{Posted, Signed, Visitor};
 use crate::operator_actions;
 use crate::state::AppState;
 use semel_ops::format::{record, span};
-use semel_ops::operator_actions::Settled;
+use semel_ops::record_json::OperatorAnswerView;
 
 /// The longest a reason may be.
 const REASON_BYTES_MAX: usize = 2_048;
@@ -117,21 +117,27 @@ fn reason<'a>(visitor: &Visitor, reason: &'a str) -> Result<&'a str, Refused> {
 }
 
 /// Back to the key, with what became of it.
-fn told(visitor: &Visitor, record: &Record, settled: SemelResult<Settled>) -> Result<Response, Refused> {
-    let settled = settled.map_err(|error| Refused::store(visitor, &error))?;
-    Ok(see_other(&format!("/keys/{}?said={}", record.key.id(), settled.as_str())))
+fn told(
+    visitor: &Visitor,
+    record: &Record,
+    answer: SemelResult<OperatorAnswer>,
+) -> Result<Response, Refused> {
+    let answer = OperatorAnswerView::from(answer.map_err(|error| Refused::store(visitor, &error))?);
+    Ok(see_other(&format!("/keys/{}?said={}", record.key.id(), answer.as_str())))
 }
 
 /// What became of an action, told on the page that is shown after it. A word in the address, never free text: whoever makes
 /// a link must not be able to put words into this server's mouth.
 pub(super) fn flash(word: &str) -> Option<Markup> {
-    let (class, said) = match Settled::ALL.into_iter().find(|settled| settled.as_str() == word)? {
-        Settled::Released => ("flash fine", "Released. The next claim runs it as a new attempt."),
-        Settled::Resolved => ("flash fine", "Resolved. Every retry gets this outcome from now on."),
-        Settled::NotHeld => {
+    let (class, said) = match OperatorAnswerView::ALL.into_iter().find(|answer| answer.as_str() == word)? {
+        OperatorAnswerView::Released => ("flash fine", "Released. The next claim runs it as a new attempt."),
+        OperatorAnswerView::Resolved => {
+            ("flash fine", "Resolved. Every retry gets this outcome from now on.")
+        }
+        OperatorAnswerView::NotHeld => {
             ("flash warning", "Nothing was changed: it is not held any more. Here is how it is now.")
         }
-        Settled::Changed => (
+        OperatorAnswerView::Changed => (
             "flash warning",
             "Nothing was changed: it is not as it was when you looked. Here is how it is now; decide again.",
         ),
@@ -234,12 +240,14 @@ fn instead(record: &Record) -> &'static str {
     }
 }
 
-/// What was looked at: a run by its fence, which stays the same while it renews its lease; anything else by its version.
+/// What was looked at: a run by its fence, which stays the same while it renews its lease, lapses and is held; anything
+/// else, and a held record whose fence is not known, by its version.
 fn shown_version(record: &Record) -> u64 {
-    match &record.state {
-        RecordState::Running(running) => running.grant.fence.get(),
-        RecordState::Held(_) | RecordState::Done(_) | RecordState::Released(_) => record.version.get(),
-    }
+    let fence = match &record.state {
+        RecordState::Running(_) | RecordState::Held(_) => record.state.grant().fence.get(),
+        RecordState::Done(_) | RecordState::Released(_) => 0,
+    };
+    if fence > 0 { fence } else { record.version.get() }
 }
 
 /// What every form of an action holds: whose it is, and which version of the record was looked at.

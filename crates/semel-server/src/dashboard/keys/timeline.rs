@@ -78,7 +78,11 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
             ));
         }
         State::Held(held) => {
-            events.push(event(held.held_at, "held", html! { strong { "Held" } ": " bdi { (held.reason) } }));
+            events.push(event(
+                held.held_at,
+                "held",
+                html! { strong { "Held" } ": " bdi { (held.reason.as_str()) } },
+            ));
         }
     }
     if let Some(until) = record.live_until() {
@@ -105,7 +109,7 @@ fn kept_for_ever(record: &Record) -> Markup {
     html! {
         @match &record.state {
             State::Held(_) => { strong { "Held until somebody decides" } }
-            State::Running(_) => { strong { "ApiState until it is settled" } }
+            State::Running(_) => { strong { "Kept until it is settled" } }
             State::Done(_) | State::Released(_) => { strong { "Never forgotten" } }
         }
     }

@@ -30,7 +30,7 @@ async fn a_claim_runs_once_and_its_outcome_is_replayed() {
     assert_eq!(replay["remembered_until"], done["remembered_until"]);
     assert_eq!(
         replay["outcome"],
-        json!({"kind": "success", "bytes": 17, "json": {"charge": "ch_1"}, "primary": null, "secondary": null, "details": null})
+        json!({"kind": "success", "bytes": 17, "json": {"charge": "ch_1"}, "references": [], "details": null})
     );
 }
 
@@ -150,4 +150,28 @@ async fn a_claim_that_waits_is_answered_when_the_run_ends() {
     let waits = with(claim("b"), json!({"wait_ms": 60_000}));
     let busy = tokio::time::timeout(Duration::from_secs(10), server.decide("/v1/claim", &waits)).await;
     assert_eq!(busy.expect("nobody waits once the server stops")["decision"], "busy");
+}
+
+#[tokio::test]
+async fn a_renewal_that_comes_after_its_own_complete_has_lost_nothing() {
+    let server = Server::start().await;
+    let run = server.decide("/v1/claim", &claim("a")).await;
+    let permit = json!({"permit": run["permit"]});
+    assert_eq!(server.decide("/v1/complete", &permit).await["decision"], "done");
+    assert_eq!(server.decide("/v1/renew", &permit).await, json!({"decision": "done"}));
+    assert_eq!(server.decide("/v1/resume", &permit).await, json!({"decision": "done"}));
+    let many = server.decide("/v1/renew/batch", &json!({"items": [permit]})).await;
+    assert_eq!(many["answers"], json!([{"decision": "done"}]));
+    assert_eq!(server.served.semel.stats().lost, 0);
+}
+
+#[tokio::test]
+async fn a_label_is_kept_shown_and_bounded() {
+    let server = Server::start().await;
+    let labelled = |label: &str| with(claim("a"), json!({"label": label}));
+    assert_eq!(server.decide("/v1/claim", &labelled("POST /charges")).await["decision"], "run");
+    let shown = server.look("/v1/record?scope=acme&operation=charge&name=a").await;
+    assert_eq!(shown["record"]["label"], "POST /charges");
+    let body = labelled(&"x".repeat(257)).to_string();
+    assert_eq!(server.post("/v1/claim", body).await.problem(), (400, "invalid_request".to_owned()));
 }

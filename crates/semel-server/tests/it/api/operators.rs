@@ -34,7 +34,7 @@ async fn a_run_is_taken_away_and_its_complete_is_lost() {
 async fn a_held_record_is_resolved_with_an_outcome_or_released() {
     let server = Server::start().await;
     let record = held(&server, "a").await;
-    let body = json!({"outcome": {"json": "landed", "primary": "ch_1"}, "version": record["version"]});
+    let body = json!({"outcome": {"json": "landed", "references": [{"kind": "charge", "id": "ch_1"}]}, "version": record["version"]});
     assert_eq!(server.decide(&path(&record, "resolve"), &body).await, json!({"decision": "resolved"}));
     assert_eq!(server.decide("/v1/claim", &claim("a")).await["outcome"]["json"], "landed");
     assert_eq!(server.decide(&path(&record, "resolve"), &body).await, json!({"decision": "changed"}));

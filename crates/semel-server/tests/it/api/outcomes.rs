@@ -58,13 +58,19 @@ async fn references_and_details_come_back_with_the_outcome() {
     completed(
         &server,
         "a",
-        r#"{"json": 1, "primary": "ch_1", "secondary": "in_1", "details": {"took_ms": 5}}"#,
+        r#"{"json": 1, "references": [{"kind": "charge", "id": "ch_1"}, {"kind": "invoice", "id": "in_1"}], "details": {"took_ms": 5}}"#,
     )
     .await;
     let outcome = &server.decide("/v1/claim", &claim("a")).await["outcome"];
     assert_eq!(
         *outcome,
-        json!({"kind": "success", "bytes": 1, "json": 1, "primary": "ch_1", "secondary": "in_1", "details": {"took_ms": 5}})
+        json!({
+            "kind": "success",
+            "bytes": 1,
+            "json": 1,
+            "references": [{"kind": "charge", "id": "ch_1"}, {"kind": "invoice", "id": "in_1"}],
+            "details": {"took_ms": 5},
+        })
     );
 }
 
@@ -80,4 +86,27 @@ async fn what_was_done_over_http_is_replayed_in_rust_and_the_other_way() {
     let once = semel.once(&key("rust"), &(), ran).await.unwrap();
     assert!(matches!(once, Once::Ran(_)));
     assert_eq!(server.decide("/v1/claim", &claim("rust")).await["outcome"]["json"], json!(["ran", 0]));
+}
+
+#[tokio::test]
+async fn references_are_bounded_in_number_and_in_length() {
+    let server = Server::start().await;
+    let run = server.decide("/v1/claim", &claim("a")).await;
+    let reference = |kind: &str, id: &str| json!({"kind": kind, "id": id});
+    let complete = |references: Vec<serde_json::Value>| {
+        json!({"permit": run["permit"], "outcome": {"references": references}}).to_string()
+    };
+    for wrong in [
+        vec![reference("charge", "ch_1"); 101],
+        vec![reference("", "ch_1")],
+        vec![reference("charge", "")],
+        vec![reference("charge", &"x".repeat(1_025))],
+        vec![json!({"kind": "charge"})],
+        vec![json!("ch_1")],
+    ] {
+        let refused = server.post("/v1/complete", complete(wrong.clone())).await;
+        assert_eq!(refused.problem(), (400, "invalid_request".to_owned()), "{wrong:?}");
+    }
+    let fine = complete(vec![reference("charge", &"x".repeat(1_024)); 100]);
+    assert_eq!(server.post("/v1/complete", fine).await.json()["decision"], "done");
 }

@@ -32,6 +32,25 @@ async fn a_record_is_found_by_its_key_and_by_its_id() {
 }
 
 #[tokio::test]
+async fn a_run_that_lapsed_under_hold_is_held_for_every_reader_and_resolved_without_a_claim() {
+    let server = Server::start().await;
+    let short = with(claim("a"), json!({"lease_ms": 20, "lapse": "hold", "owner": "worker-7"}));
+    let run = server.decide("/v1/claim", &short).await;
+    // Answered as soon as the lease has lapsed.
+    let record = &server.look("/v1/record?scope=acme&operation=charge&name=a&wait=10s").await["record"];
+    assert_eq!((&record["state"], &record["reason"]), (&json!("held"), &json!("lapsed")));
+    assert_eq!((&record["owner"], &record["history"][0]["ended"]), (&json!("worker-7"), &json!("lapsed")));
+    for (state, found) in [("held", 1), ("running", 0)] {
+        let listed = server.look(&format!("/v1/records?state={state}")).await;
+        assert_eq!(listed["records"].as_array().map(Vec::len), Some(found), "{state}");
+    }
+    let path = format!("/v1/records/{}/resolve", run["id"].as_str().unwrap());
+    let body = json!({"outcome": {"json": "landed"}, "version": record["version"]});
+    assert_eq!(server.decide(&path, &body).await, json!({"decision": "resolved"}));
+    assert_eq!(server.decide("/v1/claim", &claim("a")).await["outcome"]["json"], "landed");
+}
+
+#[tokio::test]
 async fn whoever_waits_for_a_record_is_answered_when_it_is_settled() {
     let server = Server::start().await;
     let run = server.decide("/v1/claim", &claim("a")).await;

@@ -1,7 +1,9 @@
 //! Actions, from the list to what became of them.
 
+use std::time::Duration;
+
 use semel::record::State;
-use semel::{Claim, Decision, Key};
+use semel::{Claim, Decision, Key, Lapse};
 
 use super::visit::{Browser, count_on, guarded, held, path, running, state_on, until};
 
@@ -61,7 +63,7 @@ async fn nothing_else_is_settled_than_what_was_shown() {
     let answer = browser.post(&page, &form).await;
     assert_eq!(answer.header("location"), Some(format!("{}?said=changed", path(&key)).as_str()));
     let found = semel.get(&key).await.expect("answers").expect("is there");
-    assert!(matches!(&found.state, State::Held(held) if &*held.reason == "the second time"));
+    assert!(matches!(&found.state, State::Held(held) if held.reason.as_str() == "the second time"));
     assert!(
         browser.get(&format!("{}?said=changed", path(&key))).await.text().contains("Nothing was changed")
     );
@@ -111,4 +113,34 @@ async fn an_action_without_a_reason_or_with_a_broken_form_changes_nothing() {
         assert!(answer.text().contains("Nothing was changed"), "{}", answer.text());
     }
     assert_eq!(semel.get(&key).await.expect("answers").expect("is there").state.kind().as_str(), "held");
+}
+
+#[tokio::test]
+async fn a_run_that_lapsed_under_hold_is_shown_as_held_with_its_label_and_its_attempts() {
+    let server = guarded().await;
+    let semel = &server.served().semel;
+    let key = Key::new("charge", "order-11").expect("is one");
+    let first = running(semel, Claim::new(&key).owner("worker-1")).await;
+    first.release("the provider was down").await.map(drop).expect("is released");
+    let claim = Claim::new(&key).owner("worker-2").label("POST /charges").lapse(Lapse::Hold);
+    running(semel, claim.lease(Duration::from_millis(1))).await;
+    // Returns when the lease has lapsed; no claim comes in between.
+    semel.get_settled(key.id(), Duration::from_secs(20)).await.expect("answers").expect("is there");
+    let mut browser = Browser::logged_in(&server, "operator").await;
+    let html = browser.get(&path(&key)).await.text().to_owned();
+    assert_eq!(state_on(&html), "held");
+    for part in ["POST /charges", "worker-1", "the provider was down", "worker-2", "lapsed", "/resolve"] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let list = browser.get("/keys?state=held").await.text().to_owned();
+    assert!(list.contains(&path(&key)), "{list}");
+    let page = format!("{}/resolve", path(&key));
+    let (csrf, version) = (browser.hidden(&page, "csrf").await, browser.hidden(&page, "version").await);
+    // Meanwhile a claim writes down that it is held: it is still what was shown.
+    assert!(matches!(semel.claim(Claim::new(&key)).await, Ok(Decision::Held(_))));
+    let form = [("csrf", csrf.as_str()), ("version", &version), ("how", "release"), ("reason", "looked")];
+    let answer = browser.post(&page, &form).await;
+    assert_eq!(answer.header("location"), Some(format!("{}?said=resolved", path(&key)).as_str()));
+    let found = semel.get(&key).await.expect("answers").expect("is there");
+    assert!(matches!(&found.state, State::Released(released) if &*released.reason == "looked"));
 }

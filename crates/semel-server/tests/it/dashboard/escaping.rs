@@ -32,12 +32,12 @@ async fn whatever_strangers_write_is_text_on_every_page() {
     for text in HOSTILE {
         let key = |operation: &str| Key::scoped([text, "x"], operation, text).expect("is a key");
         let outcome = Outcome::new(OutcomeKind::from_word(text), text.as_bytes().to_vec())
-            .primary_reference(text)
-            .secondary_reference(text)
+            .reference(text, text)
             .details(&json!({ text: text }));
         done(semel, &key(text), outcome).await;
         held(semel, &key("held"), text).await;
-        let permit = running(semel, Claim::new(&key("running")).owner(text).first_event(text)).await;
+        let permit =
+            running(semel, Claim::new(&key("running")).owner(text).first_event(text).label(text)).await;
         permit.step(text, || async { Ok::<_, std::io::Error>(text.to_owned()) }).await.expect("is stored");
         permits.push(permit);
         let pipeline = Pipeline::builder(semel, text).scope([text]).build().expect("is one");

@@ -1,8 +1,7 @@
 //! What an operator does is written down before it is done.
 
 use semel::record::StateKind;
-use semel::{ErrorKind, Key};
-use semel_ops::operator_actions::Settled;
+use semel::{ErrorKind, Key, OperatorAnswer};
 use semel_server::access::Caller;
 use semel_server::operator_actions;
 use semel_server::serve::{Server, ServerSettings};
@@ -20,7 +19,7 @@ async fn with_one_running() -> (TempDir, Server, Key) {
     (folder, server, Key::new("charge", "a").expect("is a key"))
 }
 
-async fn release(server: &Server, key: &Key) -> semel::Result<Settled> {
+async fn release(server: &Server, key: &Key) -> semel::Result<OperatorAnswer> {
     let record = server.served().semel.get(key).await?.expect("is there");
     operator_actions::release(server.served(), &Caller::local(), &record, "it hangs", None).await
 }
@@ -32,7 +31,7 @@ async fn state(server: &Server, key: &Key) -> StateKind {
 #[tokio::test]
 async fn an_action_leaves_a_line_before_and_a_line_after() {
     let (folder, server, key) = with_one_running().await;
-    assert_eq!(release(&server, &key).await.expect("is done"), Settled::Released);
+    assert_eq!(release(&server, &key).await.expect("is done"), OperatorAnswer::Released);
     let text = std::fs::read_to_string(folder.path().join("audit.jsonl")).expect("is written");
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
     let results: Vec<_> = lines.iter().map(|line| line["result"].as_str().expect("is a word")).collect();
@@ -53,6 +52,6 @@ async fn an_action_that_cannot_be_written_down_is_not_done() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert_eq!(state(&server, &key).await, StateKind::Running, "nothing was done");
     std::fs::remove_dir(&path).expect("is removed");
-    assert_eq!(release(&server, &key).await.expect("is done"), Settled::Released);
+    assert_eq!(release(&server, &key).await.expect("is done"), OperatorAnswer::Released);
     assert_eq!(state(&server, &key).await, StateKind::Released);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel::ErrorKind;
 use semel_stream::{Checkpoint, Consumer, Order};
 use test_streams::feed::Feed;
 
@@ -34,9 +35,24 @@ async fn an_offset_is_committed_for_each_event_or_every_few_or_every_while() {
     assert_eq!(offsets(Checkpoint::EachEvent).await, (1..=12).collect::<Vec<_>>());
     assert_eq!(offsets(Checkpoint::Every(5)).await, [5, 10, 12]);
     assert_eq!(offsets(Checkpoint::Every(100)).await, [12]);
-    assert_eq!(offsets(Checkpoint::Every(0)).await.len(), 12);
     assert_eq!(offsets(Checkpoint::Interval(Duration::from_millis(430))).await, [4, 8, 12]);
     assert_eq!(offsets(Checkpoint::default()).await.len(), 2, "after a second, and at the end");
+}
+
+#[tokio::test]
+async fn a_consumer_that_could_never_work_is_refused_by_the_name_of_the_choice() {
+    let feed = Feed::alone(events("a", 3)).end();
+    let refused = async |choose: fn(Consumer<_>) -> Consumer<_>, named: &str| {
+        let consumer = choose(Consumer::new(pipeline(), feed.source()));
+        let error = consumer.run(|_, _| async { fine() }).await.expect_err(named);
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{named}");
+        assert!(error.to_string().contains(named), "{error}");
+        assert!(error.to_string().contains("give 1 or more"), "{error}");
+    };
+    refused(|consumer| consumer.parallel(0), "parallel is 0").await;
+    refused(|consumer| consumer.attempts_max(0), "attempts_max is 0").await;
+    refused(|consumer| consumer.checkpoint(Checkpoint::Every(0)), "checkpoint is Every(0)").await;
+    assert!(feed.acknowledged().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

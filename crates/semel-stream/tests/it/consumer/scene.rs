@@ -30,6 +30,11 @@ pub(super) fn pipeline() -> Pipeline {
     Pipeline::new(&Semel::new(memory()), "orders").unwrap()
 }
 
+/// Which of these events have no receipt yet.
+pub(super) async fn unseen(pipeline: &Pipeline, events: &[impl AsRef<str>]) -> Vec<bool> {
+    pipeline.unseen(events).await.unwrap().into_iter().collect::<semel::Result<_>>().unwrap()
+}
+
 pub(super) fn event(stream: &str, position: u128) -> Event {
     Event::new(stream, &format!("{stream}-{position}"), format!("payload {position}")).at(position)
 }

@@ -66,7 +66,7 @@ async fn tell(life: &Life, pipeline: &Pipeline, origin: &Origin<'_>) -> Fallible
     let keys: semel::Result<Vec<_>> = names.iter().map(|name| pipeline.receipt_key(name)).collect();
     let mut done = BTreeSet::new();
     for (name, record) in names.iter().zip(pipeline.semel().get_all(&keys?).await?) {
-        let Some(record) = record else { continue };
+        let Some(record) = record? else { continue };
         writeln!(out, "record {name} {} {}", record.state.kind().as_str(), record.attempt)?;
         if record.outcome().is_some() {
             done.insert(name.as_str().into());
