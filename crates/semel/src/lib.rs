@@ -22,12 +22,13 @@
 //!     Once::Replayed(id) => println!("charged before: {id}"),
 //!     Once::Busy(busy) => println!("being charged; ask again in {:?}", busy.retry_after()),
 //!     Once::Mismatch(_) => println!("order-1042 was charged with another request"),
-//!     Once::Held(held) => println!("somebody must look: {}", held.reason()),
+//!     Once::Held(held) => println!("a person must decide: {}", held.reason()),
 //!     Once::Unprotected(_) => println!("only under `OnOutage::Open`"),
 //! }
 //!
 //! // However often it is called, the function does not run again.
 //! assert!(matches!(semel.once(&key, &request, charge).await?, Once::Replayed(id) if id == "ch_1"));
+//! semel.close().await?;
 //! # Ok(())
 //! # }
 //! ```
