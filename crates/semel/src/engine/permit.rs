@@ -418,9 +418,12 @@ impl Permit {
     ) -> Result<Settled<A>> {
         let engine = &self.granted.engine;
         engine.attend();
-        let ask = SwapLoop::new(self.key().clone(), self.guess(), rule).permit_id(self.id());
+        let mut swap_loop = SwapLoop::new(self.key().clone(), self.guess(), rule).permit_id(self.id());
         let span = tracing::debug_span!("semel.settle", what, key = %self.key().id().short());
-        let settled = span.in_scope(|| engine.batcher.ask(ask, |_| let_go)).under(self.id()).await?;
+        let settled = match span.in_scope(|| engine.batcher.ask_now(&mut swap_loop)) {
+            Ok(settled) => settled?,
+            Err(waits) => engine.batcher.ask_later(swap_loop, waits, |_| let_go).under(self.id()).await?,
+        };
         self.see(settled.record.clone());
         Ok(settled)
     }
