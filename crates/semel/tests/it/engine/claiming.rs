@@ -187,3 +187,12 @@ async fn a_policy_that_could_never_work_is_refused_by_name() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().starts_with("lease"), "{error}");
 }
+
+#[tokio::test]
+async fn no_two_runs_of_whatever_keys_share_a_fence() {
+    let world = World::new();
+    let mut fences = std::collections::HashSet::new();
+    for name in 0..500 {
+        assert!(fences.insert(world.run(&key(&name.to_string())).await.fence()), "{name}");
+    }
+}

@@ -16,6 +16,7 @@ mod outage;
 mod replays;
 mod scanning;
 mod steps;
+mod swap_loop;
 mod sweeping;
 mod telemetry;
 mod waiting;
