@@ -289,7 +289,8 @@ mod tests {
 
     fn id(number: usize) -> RecordId {
         let mut bytes = [0; 32];
-        for (byte, part) in bytes.iter_mut().zip(number.to_le_bytes()) {
+        // In every part of it: a shard and a place in its map are picked by different ones.
+        for (byte, part) in bytes.iter_mut().zip(number.to_le_bytes().into_iter().cycle()) {
             *byte = part;
         }
         RecordId::from_bytes(bytes)
@@ -334,6 +335,19 @@ mod tests {
         assert_eq!((counts.take(Which::Due).len(), remembered(&counts)), (5, 5));
         tokio::time::advance(PAUSE).await;
         assert_eq!((counts.take(Which::Due).len(), remembered(&counts)), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_is_remembered_than_the_bound_and_what_is_remembered_is_counted_at_it() {
+        let counts = DuplicateCounts::new(BYTES_A_SECOND);
+        for round in 0..20 {
+            note(&counts, round * PENDING_MAX..(round + 1) * PENDING_MAX);
+            counts.take(Which::All);
+        }
+        assert_eq!(remembered(&counts), REMEMBERED_MAX);
+        note(&counts, 0..10);
+        note(&counts, 19 * PENDING_MAX..20 * PENDING_MAX);
+        assert_eq!(counts.take(Which::All).len(), 10);
     }
 
     #[tokio::test(start_paused = true)]

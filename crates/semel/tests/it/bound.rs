@@ -236,3 +236,45 @@ async fn a_held_record_that_is_resolved_is_swept_after_its_retention() {
     assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
     assert_eq!(store.records(), 0);
 }
+
+#[tokio::test]
+async fn a_run_that_was_completed_is_forgotten_like_any_other_done_record() {
+    let (semel, store, clock) =
+        bounded(|builder| builder.records_max(2).forget_oldest(Duration::from_secs(1)));
+    for name in 0..10 {
+        let claim = Claim::new(&key(&name.to_string()));
+        granted(semel.claim(claim).await.unwrap()).complete(outcome("paid")).await.unwrap();
+        clock.advance(Duration::from_mins(1));
+    }
+    assert_eq!((store.records(), store.forgotten()), (2, 8));
+}
+
+#[tokio::test]
+async fn forgetting_the_oldest_spares_the_next_life_of_a_key_that_was_done_long_ago() {
+    let (semel, store, clock) =
+        bounded(|builder| builder.records_max(2).forget_oldest(Duration::from_secs(1)));
+    let [again, fresh, late] = neighbours(3).try_into().unwrap();
+    drop(semel.record_once(Claim::new(&again), outcome("paid")).await.unwrap());
+    clock.advance(RETENTION);
+    let permit = granted(semel.claim(Claim::new(&again)).await.unwrap());
+    drop(semel.record_once(Claim::new(&fresh), outcome("paid")).await.unwrap());
+    assert_eq!(
+        semel.claim(Claim::new(&late)).await.unwrap_err().kind(),
+        ErrorKind::Full,
+        "none is old enough"
+    );
+    assert_eq!((store.records(), store.forgotten()), (2, 0));
+    permit.complete(outcome("paid")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_that_has_run_for_years_still_sweeps() {
+    let (semel, store, clock) = bounded(|builder| builder);
+    clock.advance(Duration::from_hours(3 * 365 * 24));
+    drop(record(&semel, 1).await.unwrap());
+    clock.advance(RETENTION / 2);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 0);
+    clock.advance(RETENTION / 2);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    assert_eq!(store.records(), 0);
+}
