@@ -793,3 +793,34 @@ async fn a_closed_engine_starts_nothing_again() {
     settle_down().await;
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_whose_renewal_failed_tries_again() {
+    let Stage { semel, another, pausing } = stage();
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    let _heartbeat = permit.heartbeat();
+    let stop = pausing.stop_at(Point::BeforeSwap);
+    stop.reached().await;
+    stop.refuse();
+    tokio::time::sleep(LEASE * 2).await;
+    assert!(!permit.is_lost());
+    assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_once_with_a_probe_leaves_the_probing_to_claims() {
+    let Stage { semel, another, .. } = stage();
+    granted(another.claim(Claim::new(&key("1")).lapse(Lapse::Hold)).await.unwrap());
+    tokio::time::sleep(LEASE).await;
+    let probing = || Claim::new(&key("1")).probe(|_| std::future::ready(Probed::Landed(outcome("found"))));
+    let told = semel.record_once(probing(), outcome("mine")).await.unwrap();
+    assert!(matches!(told, semel::RecordedOnce::Held(_)), "{told:?}");
+    let mut asking = semel.record_once_loop(&probing(), outcome("mine")).unwrap();
+    let found = another.get(&key("1")).await.unwrap().unwrap();
+    let (now, found) = (found.changed_at.plus(LEASE), Arc::new(found));
+    assert!(matches!(asking.next().unwrap(), Next::Swap(_)));
+    let stale = semel::store::SwapReply::Stale(Some(found));
+    asking.hear(Heard::Swapped(Ok(semel::store::Answer::new(now, stale)))).unwrap();
+    assert!(matches!(asking.next().unwrap(), Next::Answer(_)), "it has nothing to write");
+    assert_eq!(replayed(semel.claim(probing()).await.unwrap()), "found", "its turn was used up");
+}

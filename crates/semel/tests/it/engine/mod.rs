@@ -12,6 +12,7 @@ mod lapse;
 mod lost_replies;
 mod observing;
 mod once;
+mod operating;
 mod outage;
 mod replays;
 mod scanning;

@@ -66,3 +66,17 @@ async fn a_step_does_not_stretch_the_lease() {
     world.clock.advance(LEASE / 2);
     assert_eq!(world.run(&key("1")).await.attempt(), 2);
 }
+
+#[tokio::test]
+async fn a_step_without_a_name_is_refused_and_its_work_is_not_begun() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    assert_eq!(permit.put_step("", *b"value").await.unwrap_err().kind(), ErrorKind::Invalid);
+    let calls = AtomicU32::new(0);
+    let begun = permit.step("", async || {
+        calls.fetch_add(1, Ordering::SeqCst);
+        Ok::<_, String>(7)
+    });
+    assert!(matches!(begun.await, Err(OnceError::Engine(error)) if error.kind() == ErrorKind::Invalid));
+    assert_eq!((calls.load(Ordering::SeqCst), permit.steps().len()), (0, 0));
+}
