@@ -280,3 +280,103 @@ async fn write_batch(
     }
     failed.map_or(Ok(()), |error| Err((error, unwritten)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_000_000);
+
+    fn id(number: usize) -> RecordId {
+        let mut bytes = [0; 32];
+        // In every part of it: a shard and a place in its map are picked by different ones.
+        for (byte, part) in bytes.iter_mut().zip(number.to_le_bytes().into_iter().cycle()) {
+            *byte = part;
+        }
+        RecordId::from_bytes(bytes)
+    }
+
+    fn note(counts: &DuplicateCounts, numbers: std::ops::Range<usize>) {
+        counts.add_notes(numbers.map(|number| (id(number), NOW)).collect());
+    }
+
+    fn remembered(counts: &DuplicateCounts) -> usize {
+        counts.sums.iter().map(|shard| lock(shard).len()).sum()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_keys_is_not_counted_beyond_the_bound_and_what_is_written_makes_room() {
+        let counts = DuplicateCounts::new(BYTES_A_SECOND);
+        for round in 0..4 {
+            let first = round * PENDING_MAX * 2;
+            note(&counts, first..first + PENDING_MAX + 100);
+            assert_eq!(counts.pending.load(Ordering::Relaxed), PENDING_MAX);
+            // One that waits already is counted all the same.
+            note(&counts, first..first + 1);
+            let taken = counts.take(Which::All);
+            assert_eq!(taken.len(), PENDING_MAX);
+            assert!(taken.iter().any(|(_, seen)| seen.count == 2));
+            assert!(taken.is_sorted_by_key(|(id, _)| *id));
+            assert!(counts.rest(), "nothing is left to write");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_written_is_remembered_for_a_minute_and_then_forgotten() {
+        let counts = DuplicateCounts::new(BYTES_A_SECOND);
+        note(&counts, 0..10);
+        assert_eq!(counts.take(Which::Due).len(), 10);
+        tokio::time::advance(PAUSE.saturating_sub(Duration::from_millis(1))).await;
+        assert_eq!((counts.take(Which::Due).len(), remembered(&counts)), (0, 10));
+        note(&counts, 0..5);
+        assert_eq!(counts.take(Which::Due).len(), 0, "they are left alone for now");
+        assert!(!counts.rest());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!((counts.take(Which::Due).len(), remembered(&counts)), (5, 5));
+        tokio::time::advance(PAUSE).await;
+        assert_eq!((counts.take(Which::Due).len(), remembered(&counts)), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_is_remembered_than_the_bound_and_what_is_remembered_is_counted_at_it() {
+        let counts = DuplicateCounts::new(BYTES_A_SECOND);
+        for round in 0..20 {
+            note(&counts, round * PENDING_MAX..(round + 1) * PENDING_MAX);
+            counts.take(Which::All);
+        }
+        assert_eq!(remembered(&counts), REMEMBERED_MAX);
+        note(&counts, 0..10);
+        note(&counts, 19 * PENDING_MAX..20 * PENDING_MAX);
+        assert_eq!(counts.take(Which::All).len(), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_put_back_is_due_at_once_with_what_came_meanwhile() {
+        let counts = DuplicateCounts::new(BYTES_A_SECOND);
+        note(&counts, 0..300);
+        let taken = counts.take(Which::Due);
+        note(&counts, 0..300);
+        counts.put_back(taken);
+        let again = counts.take(Which::Due);
+        assert_eq!(again.len(), 300);
+        assert!(again.iter().all(|(_, seen)| seen.count == 2 && seen.last_seen_at == Some(NOW)));
+        assert!(counts.rest());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_budget_starts_full_pays_back_what_it_owes_and_never_saves_more_than_a_second() {
+        let mut budget = Budget { bytes_a_second: 100, bytes: 0, filled_at: None };
+        assert!(budget.has_some());
+        budget.spend(100);
+        assert!(!budget.has_some(), "it is spent to the last byte");
+        budget.spend(50);
+        tokio::time::advance(Duration::from_millis(400)).await;
+        assert!(!budget.has_some(), "ten bytes are owed still");
+        tokio::time::advance(Duration::from_millis(200)).await;
+        assert!(budget.has_some());
+        assert_eq!(budget.bytes, 10);
+        tokio::time::advance(Duration::from_secs(1_000)).await;
+        assert!(budget.has_some());
+        assert_eq!(budget.bytes, 100);
+    }
+}

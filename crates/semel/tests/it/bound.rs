@@ -132,3 +132,149 @@ async fn the_bound_holds_under_many_threads() {
     let taken: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
     assert_eq!((taken, store.records()), (1_000, 1_000));
 }
+
+/// Keys whose records lie behind one lock, and are found by one look.
+fn neighbours(count: usize) -> Vec<semel::Key> {
+    let names = (0..).map(|name: u32| key(&name.to_string()));
+    names.filter(|key| key.id().as_bytes()[0] >> 1 == 0).take(count).collect()
+}
+
+#[tokio::test]
+async fn the_next_life_of_a_key_takes_the_room_of_the_one_before() {
+    let (semel, store, clock) = bounded(|builder| builder.records_max(2));
+    for _ in 0..5 {
+        drop(record(&semel, 1).await.unwrap());
+        clock.advance(RETENTION);
+    }
+    let used = (store.records(), store.bytes());
+    let (fresh, other, _) = bounded(|builder| builder);
+    drop(record(&fresh, 1).await.unwrap());
+    assert_eq!(used, (other.records(), other.bytes()), "five lives take as much as one");
+    clock.advance(RETENTION);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    assert_eq!((store.records(), store.bytes()), (0, 0));
+}
+
+#[tokio::test]
+async fn whatever_a_record_went_through_its_room_is_given_back_in_full() {
+    let (semel, store, clock) = bounded(|builder| builder);
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    permit.put_step("charge", vec![7; 4_096]).await.unwrap();
+    let large = store.bytes();
+    assert!(large > 4_096, "a record that grew takes more");
+    permit.complete(outcome("paid")).await.unwrap();
+    assert!(store.bytes() < large - 4_000, "a record that shrank takes less");
+    clock.advance(RETENTION);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    assert_eq!((store.records(), store.bytes()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_claim_that_is_refused_for_its_bytes_takes_no_room() {
+    let (semel, store, _) = bounded(|builder| builder.records_max(100).bytes_max(64));
+    for name in 0..200 {
+        assert_eq!(record(&semel, name).await.unwrap_err().kind(), ErrorKind::Full);
+    }
+    assert_eq!((store.records(), store.bytes()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_running_record_in_front_does_not_keep_done_ones_from_being_forgotten() {
+    let (semel, store, clock) =
+        bounded(|builder| builder.records_max(3).forget_oldest(Duration::from_secs(1)));
+    let keys = neighbours(5);
+    granted(semel.claim(Claim::new(&keys[0]).lease(RETENTION)).await.unwrap());
+    for key in &keys[1..] {
+        drop(semel.record_once(Claim::new(key), outcome("paid")).await.unwrap());
+        clock.advance(Duration::from_mins(1));
+    }
+    assert_eq!((store.records(), store.forgotten()), (3, 2));
+}
+
+#[tokio::test]
+async fn a_sweep_says_whether_more_is_left_also_behind_one_lock() {
+    let (semel, _, clock) = bounded(|builder| builder);
+    for (limit, swept) in
+        [(2, vec![(2, true), (1, false)]), (3, vec![(3, false)]), (9, vec![(3, false), (0, false)])]
+    {
+        for key in neighbours(3) {
+            drop(semel.record_once(Claim::new(&key), outcome("paid")).await.unwrap());
+        }
+        clock.advance(RETENTION);
+        for expected in swept {
+            let swept = semel.sweep(limit).await.unwrap();
+            assert_eq!((swept.removed, swept.more_left), expected, "limit {limit}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_a_sweep_found_still_kept_is_swept_in_its_time() {
+    let (semel, store, clock) = bounded(|builder| builder);
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    clock.advance(LEASE / 2);
+    permit.complete(outcome("paid")).await.unwrap();
+    // The first look is due from the claim on, and comes too early.
+    clock.advance(RETENTION - Duration::from_secs(1));
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 0);
+    assert!(semel.get(&key("1")).await.unwrap().is_some());
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    assert_eq!(store.records(), 0);
+}
+
+#[tokio::test]
+async fn a_held_record_that_is_resolved_is_swept_after_its_retention() {
+    let (semel, store, clock) = bounded(|builder| builder);
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    permit.hold("no answer").await.unwrap();
+    clock.advance(RETENTION * 2);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 0, "kept until it is settled");
+    let resolution = semel::Resolution::Done(outcome("looked"));
+    assert_eq!(semel.resolve(&key("1"), resolution).await.unwrap(), semel::Resolved::Resolved);
+    clock.advance(RETENTION);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    assert_eq!(store.records(), 0);
+}
+
+#[tokio::test]
+async fn a_run_that_was_completed_is_forgotten_like_any_other_done_record() {
+    let (semel, store, clock) =
+        bounded(|builder| builder.records_max(2).forget_oldest(Duration::from_secs(1)));
+    for name in 0..10 {
+        let claim = Claim::new(&key(&name.to_string()));
+        granted(semel.claim(claim).await.unwrap()).complete(outcome("paid")).await.unwrap();
+        clock.advance(Duration::from_mins(1));
+    }
+    assert_eq!((store.records(), store.forgotten()), (2, 8));
+}
+
+#[tokio::test]
+async fn forgetting_the_oldest_spares_the_next_life_of_a_key_that_was_done_long_ago() {
+    let (semel, store, clock) =
+        bounded(|builder| builder.records_max(2).forget_oldest(Duration::from_secs(1)));
+    let [again, fresh, late] = neighbours(3).try_into().unwrap();
+    drop(semel.record_once(Claim::new(&again), outcome("paid")).await.unwrap());
+    clock.advance(RETENTION);
+    let permit = granted(semel.claim(Claim::new(&again)).await.unwrap());
+    drop(semel.record_once(Claim::new(&fresh), outcome("paid")).await.unwrap());
+    assert_eq!(
+        semel.claim(Claim::new(&late)).await.unwrap_err().kind(),
+        ErrorKind::Full,
+        "none is old enough"
+    );
+    assert_eq!((store.records(), store.forgotten()), (2, 0));
+    permit.complete(outcome("paid")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_that_has_run_for_years_still_sweeps() {
+    let (semel, store, clock) = bounded(|builder| builder);
+    clock.advance(Duration::from_hours(3 * 365 * 24));
+    drop(record(&semel, 1).await.unwrap());
+    clock.advance(RETENTION / 2);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 0);
+    clock.advance(RETENTION / 2);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    assert_eq!(store.records(), 0);
+}

@@ -172,3 +172,17 @@ fn hint(id: &RecordId) -> Hint {
 fn hash(spread: IdSpread, hint: Hint) -> u64 {
     spread.hash(u64::from(hint))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_of_lives_that_are_over_do_not_pile_up() {
+        let mut shard = Shard::default();
+        for tick in 0..10_000 {
+            shard.note_done(&RecordId::from_bytes([7; 32]), Tick(tick));
+            assert!(shard.done.len() <= 64, "{} notes of no record", shard.done.len());
+        }
+    }
+}

@@ -1,11 +1,14 @@
 //! Swaps of concurrent callers ride together; a lone caller waits for nothing.
 
+use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use semel::store::{Loaded, MemoryStore, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel::{Claim, RecordId, Semel};
+use semel_testkit::{PausingStore, Point};
 use tokio::time::Instant;
 
 use crate::world::{key, outcome};
@@ -111,6 +114,99 @@ async fn a_store_that_panics_leaves_nobody_waiting() {
         .collect();
     for caller in callers {
         let told = tokio::time::timeout(Duration::from_secs(10), caller).await.unwrap().unwrap();
-        assert_eq!(told.unwrap_err().kind(), semel::ErrorKind::Unknown);
+        let error = told.unwrap_err();
+        assert_eq!(error.kind(), semel::ErrorKind::Unknown);
+        assert!(error.permit_id().is_some(), "it is not said what to ask again with");
     }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+}
+
+#[test]
+fn what_is_on_its_way_on_one_runtime_survives_the_first_ask_of_another() {
+    let pausing = PausingStore::new(Arc::new(MemoryStore::new()));
+    let semel = Semel::new(pausing.clone());
+    let stops = [pausing.stop_at(Point::AfterSwap), pausing.stop_at(Point::AfterSwap)];
+    let there = semel.clone();
+    let thread = std::thread::spawn(move || {
+        runtime().block_on(async {
+            let claims = ["1", "2"].map(|name| {
+                let semel = there.clone();
+                tokio::spawn(async move { semel.claim(Claim::new(&key(name))).await.unwrap().as_str() })
+            });
+            let [one, two] = claims;
+            (one.await.unwrap(), two.await.unwrap())
+        })
+    });
+    runtime().block_on(async {
+        for stop in &stops {
+            stop.reached().await;
+        }
+        // With two batches on their way, this one queues up with the driver of its own runtime.
+        assert_eq!(semel.claim(Claim::new(&key("3"))).await.unwrap().as_str(), "run");
+        let [one, two] = stops;
+        one.go_on();
+        two.go_on();
+    });
+    assert_eq!(thread.join().unwrap(), ("run", "run"));
+}
+
+#[test]
+fn a_runtime_that_ends_with_a_swap_on_its_way_does_not_slow_down_the_others() {
+    let pausing = PausingStore::new(Arc::new(MemoryStore::new()));
+    let semel = Semel::new(pausing.clone());
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let first = runtime();
+    first.block_on(async {
+        let claiming = semel.clone();
+        tokio::spawn(async move { claiming.claim(Claim::new(&key("1"))).await.map(drop) });
+        stop.reached().await;
+    });
+    drop(first);
+    runtime().block_on(async {
+        let mut claiming = std::pin::pin!(semel.claim(Claim::new(&key("2"))));
+        let at_once = claiming.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(at_once.is_ready(), "the store answers at once, and nothing else is on its way");
+        tokio::time::timeout(Duration::from_secs(10), semel.close()).await.expect("it ended").unwrap();
+    });
+}
+
+#[tokio::test]
+async fn a_store_that_answers_fewer_swaps_than_it_was_asked_leaves_nobody_waiting() {
+    struct Forgetful(MemoryStore);
+    impl Store for Forgetful {
+        fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
+            let reply = self.0.swap(batch);
+            Reply::later(async move {
+                tokio::task::yield_now().await;
+                Ok(reply.await?.map(|mut replies| {
+                    if replies.len() > 1 {
+                        replies.pop();
+                    }
+                    replies
+                }))
+            })
+        }
+        semel_testkit::delegate!(0: load, sweep, scan);
+    }
+    let semel = Semel::new(Forgetful(MemoryStore::new()));
+    let callers: Vec<_> = (0..50)
+        .map(|name| {
+            let semel = semel.clone();
+            tokio::spawn(async move { semel.claim(Claim::new(&key(&name.to_string()))).await })
+        })
+        .collect();
+    let mut unknown = 0;
+    for caller in callers {
+        match tokio::time::timeout(Duration::from_secs(10), caller).await.unwrap().unwrap() {
+            Ok(decision) => assert_eq!(decision.as_str(), "run"),
+            Err(error) => {
+                assert_eq!(error.kind(), semel::ErrorKind::Unknown);
+                unknown += 1;
+            }
+        }
+    }
+    assert!(unknown > 1, "no caller of such a batch knows what the store did, and {unknown} were told");
 }

@@ -137,3 +137,24 @@ async fn a_resume_that_nobody_waits_for_leaves_its_run_alone() {
         permit.complete(outcome("paid")).await.unwrap();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn claim_all_dropped_half_way_leaves_a_run_alone_that_went_on_before_it() {
+    let mut dropped = 0;
+    for times in 1..60 {
+        let (semel, another) = engines();
+        let mut keys = ["1", "2", "3", "4"].map(key);
+        keys.sort_by_key(semel::Key::id);
+        let before = granted(another.claim(Claim::new(&keys[0])).await.unwrap());
+        let claims = keys.iter().map(|key| Claim::new(key).permit_id(before.id())).collect();
+        if polled(times, semel.claim_all(claims)).await.is_some() {
+            continue;
+        }
+        dropped += 1;
+        tokio::time::sleep(LEASE / 20).await;
+        let next = another.claim(Claim::new(&keys[0])).await.unwrap().as_str();
+        assert_eq!(next, "busy", "a run was given away after {times} polls");
+        before.complete(outcome("paid")).await.unwrap();
+    }
+    assert!(dropped > 10, "{dropped}");
+}

@@ -187,3 +187,23 @@ async fn a_policy_that_could_never_work_is_refused_by_name() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().starts_with("lease"), "{error}");
 }
+
+#[tokio::test]
+async fn no_two_runs_of_whatever_keys_share_a_fence() {
+    let world = World::new();
+    let mut fences = std::collections::HashSet::new();
+    for name in 0..500 {
+        assert!(fences.insert(world.run(&key(&name.to_string())).await.fence()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_permit_knows_until_when_its_outcome_is_remembered() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    assert_eq!(permit.remembered_until(), None, "before it is done");
+    permit.complete(outcome("paid")).await.unwrap();
+    let Decision::Replay(replay) = world.semel.claim(Claim::new(&key("1"))).await.unwrap() else { panic!() };
+    assert!(replay.remembered_until().is_some());
+    assert_eq!(permit.remembered_until(), replay.remembered_until());
+}

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel::store::MemoryStore;
-use semel::{Claim, Semel};
-use semel_testkit::{Call, FaultyStore};
+use semel::{Claim, ErrorKind, Semel};
+use semel_testkit::{Call, FaultyStore, PausingStore, Point};
 
 use crate::world::{LEASE, RETENTION, Remote, World, granted, key, outcome};
 
@@ -67,4 +67,75 @@ async fn replays_cost_no_write_of_their_own() {
     semel.flush().await.unwrap();
     assert_eq!(writes.load(std::sync::atomic::Ordering::SeqCst), before + 1, "one write for a hundred");
     assert_eq!(semel.get(&key("1")).await.unwrap().unwrap().duplicates.count, 100);
+}
+
+/// An engine whose calls the test can stop, after `records` were completed and each was asked for once more.
+async fn replayed_once(records: usize, bytes_a_second: u64) -> (Semel, PausingStore) {
+    let pausing = PausingStore::new(Arc::new(MemoryStore::new()));
+    let build = Semel::builder(pausing.clone()).no_sweep().counts_bytes_a_second(bytes_a_second);
+    let semel = build.build().unwrap();
+    for name in 0..records {
+        let claim = || Claim::new(&key(&name.to_string()));
+        drop(semel.record_once(claim(), outcome("paid")).await.unwrap());
+        assert_eq!(semel.claim(claim()).await.unwrap().as_str(), "replay");
+    }
+    (semel, pausing)
+}
+
+async fn counted(semel: &Semel, records: usize) -> u64 {
+    let mut sum = 0;
+    for name in 0..records {
+        sum += semel.get(&key(&name.to_string())).await.unwrap().unwrap().duplicates.count;
+    }
+    sum
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_is_written_at_most_once_a_minute_and_nothing_is_lost_meanwhile() {
+    let (semel, _) = replayed_once(1, u64::MAX).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(counted(&semel, 1).await, 1);
+    // Another record is written in between: what was written lately has to be remembered past that.
+    drop(semel.record_once(Claim::new(&key("other")), outcome("paid")).await.unwrap());
+    assert_eq!(semel.claim(Claim::new(&key("other"))).await.unwrap().as_str(), "replay");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(semel.claim(Claim::new(&key("0"))).await.unwrap().as_str(), "replay");
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(counted(&semel, 1).await, 1, "it was written a moment ago");
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(counted(&semel, 1).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn counts_that_were_refused_are_written_seconds_later_and_not_after_a_minute() {
+    for point in [Point::BeforeLoad, Point::BeforeSwap] {
+        let (semel, pausing) = replayed_once(20, u64::MAX).await;
+        let stop = pausing.stop_at(point);
+        stop.reached().await;
+        stop.refuse();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(counted(&semel, 20).await, 20, "{point:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn counts_behind_a_refused_batch_are_not_lost() {
+    let (semel, pausing) = replayed_once(600, u64::MAX).await;
+    let stop = pausing.stop_at(Point::BeforeSwap);
+    let flushing = semel.clone();
+    let flushing = tokio::spawn(async move { flushing.flush().await });
+    stop.reached().await;
+    stop.refuse();
+    assert_eq!(flushing.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
+    semel.flush().await.unwrap();
+    assert_eq!(counted(&semel, 600).await, 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn counts_are_written_within_their_budget_and_a_flush_writes_the_rest() {
+    let (semel, _) = replayed_once(600, 1).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(counted(&semel, 600).await, 256, "one batch is more than half a minute's bytes");
+    semel.flush().await.unwrap();
+    assert_eq!(counted(&semel, 600).await, 600);
 }

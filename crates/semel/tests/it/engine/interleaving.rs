@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use semel::record::State;
 use semel::store::{MemoryStore, Store};
+use semel::swap_loop::{Heard, Next};
 use semel::{
     Claim, ClaimedAll, Decision, ErrorKind, Lapse, Probed, ReleaseAnswer, Renewal, Resolution, Resolved,
     Semel,
@@ -436,4 +437,390 @@ async fn what_could_never_work_is_refused_by_name() {
         assert!(error.to_string().starts_with(field), "{error}");
     }
     assert!(matches!(semel.claim(claim().label(&"x".repeat(256))).await.unwrap(), Decision::Run(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settle_between_the_busy_answer_and_the_wait_is_not_missed() {
+    let Stage { semel, pausing, .. } = stage();
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let waiting = semel.clone();
+    let waiting = tokio::spawn(async move { waiting.claim_or_wait(Claim::new(&key("1")), LEASE).await });
+    stop.reached().await;
+    permit.complete(outcome("paid")).await.unwrap();
+    let before = Instant::now();
+    stop.go_on();
+    assert_eq!(replayed(waiting.await.unwrap().unwrap()), "paid");
+    assert_eq!(before.elapsed(), Duration::ZERO, "the wake was missed, and a later read made up for it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_caller_runs_once_the_lease_of_the_other_has_lapsed() {
+    let Stage { semel, another, .. } = stage();
+    let before = Instant::now();
+    granted(another.claim(Claim::new(&key("1"))).await.unwrap());
+    let permit = granted(semel.claim_or_wait(Claim::new(&key("1")), LEASE * 4).await.unwrap());
+    assert_eq!(permit.attempt(), 2);
+    assert!((LEASE..LEASE + Duration::from_secs(2)).contains(&before.elapsed()), "{:?}", before.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_of_another_processs_outcome_is_kept_from_before_it_was_asked_for() {
+    let Stage { semel, another, pausing } = stage();
+    let sent_at = Instant::now();
+    granted(another.claim(Claim::new(&key("1"))).await.unwrap()).complete(outcome("paid")).await.unwrap();
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let asking = semel.clone();
+    let asking = tokio::spawn(async move { asking.claim(Claim::new(&key("1"))).await });
+    stop.reached().await;
+    tokio::time::sleep(RETENTION / 2).await;
+    stop.go_on();
+    assert_eq!(replayed(asking.await.unwrap().unwrap()), "paid");
+    tokio::time::sleep_until(sent_at + RETENTION).await;
+    assert_eq!(granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_give_back_whose_reply_is_lost_does_not_take_the_next_run_of_the_same_permit() {
+    let Stage { semel, another, pausing } = stage();
+    for _ in 0..4 {
+        let stop = pausing.stop_at(Point::AfterSwap);
+        tokio::spawn(async move {
+            stop.reached().await;
+            stop.lose_reply();
+        });
+    }
+    // The fifth swap gives the run back. It takes, and its reply is held up.
+    let give_back = pausing.stop_at(Point::AfterSwap);
+    let error = semel.claim(Claim::new(&key("1"))).await.unwrap_err();
+    give_back.reached().await;
+    let permit = granted(semel.resume(&key("1"), error.permit_id().unwrap()).await.unwrap());
+    assert_eq!(permit.attempt(), 2, "the first run was given back");
+    give_back.lose_reply();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(
+        another.claim(Claim::new(&key("1"))).await.unwrap().as_str(),
+        "busy",
+        "its run was given away"
+    );
+    permit.complete(outcome("paid")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_that_is_kept_after_the_run_is_done_asks_at_most_once_more() {
+    let Stage { semel, pausing, .. } = stage();
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    let _heartbeat = permit.heartbeat();
+    tokio::time::sleep(LEASE).await;
+    permit.complete(outcome("paid")).await.unwrap();
+    pausing.forget_calls();
+    tokio::time::sleep(LEASE * 10).await;
+    assert!(pausing.calls().len() <= 2, "{:?}", pausing.calls());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_of_a_run_that_was_taken_over_asks_at_most_once_more() {
+    let Stage { semel, another, pausing } = stage();
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    let _heartbeat = permit.heartbeat();
+    let shown = another.get(&key("1")).await.unwrap().unwrap();
+    another.release_shown(&shown, "stuck", None).await.unwrap();
+    pausing.forget_calls();
+    permit.lost().await;
+    tokio::time::sleep(LEASE * 10).await;
+    assert!(pausing.calls().len() <= 2, "{:?}", pausing.calls());
+    assert_eq!(semel.stats().lost, 1);
+}
+
+/// Whether a task waits for more than time, on a clock that moves on by itself once everything else waits.
+async fn is_pending<T>(task: &mut tokio::task::JoinHandle<T>) -> bool {
+    tokio::time::timeout(Duration::from_secs(1), task).await.is_err()
+}
+
+/// Lets every other task go as far as it can by itself.
+async fn settle_down() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_waits_for_what_is_in_flight_and_for_what_is_queued_behind_it() {
+    let Stage { semel, pausing, .. } = stage();
+    let stops = [pausing.stop_at(Point::AfterSwap), pausing.stop_at(Point::AfterSwap)];
+    let claim = |name: &str| {
+        let (semel, claim) = (semel.clone(), Claim::new(&key(name)));
+        tokio::spawn(async move { semel.claim(claim).await })
+    };
+    let first = claim("1");
+    stops[0].reached().await;
+    let second = claim("2");
+    stops[1].reached().await;
+    let closing = semel.clone();
+    let mut closing = tokio::spawn(async move { closing.close().await });
+    assert!(is_pending(&mut closing).await, "two swaps are on their way");
+    let [one, two] = stops;
+    one.go_on();
+    assert_eq!(first.await.unwrap().unwrap().as_str(), "run");
+    assert!(is_pending(&mut closing).await, "one swap is on its way");
+    two.go_on();
+    assert_eq!(second.await.unwrap().unwrap().as_str(), "run");
+    tokio::time::timeout(Duration::from_secs(5), closing).await.expect("nothing is left").unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_waits_for_the_sweep_that_goes_on() {
+    let pausing = PausingStore::new(Arc::new(MemoryStore::new()));
+    let semel = Semel::builder(pausing.clone()).sweep_every(Duration::from_secs(1)).build().unwrap();
+    let stop = pausing.stop_at(Point::BeforeSweep);
+    granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    stop.reached().await;
+    let closing = semel.clone();
+    let mut closing = tokio::spawn(async move { closing.close().await });
+    assert!(is_pending(&mut closing).await, "a sweep is on its way");
+    stop.go_on();
+    tokio::time::timeout(Duration::from_secs(5), closing).await.expect("it is over").unwrap().unwrap();
+    let swept = pausing.count(Call::Sweep);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(pausing.count(Call::Sweep), swept, "a closed engine sweeps no more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_is_dropped_leaves_no_task_behind() {
+    let Stage { semel, another, pausing } = stage();
+    // An answer that does not come at once is waited for by a task.
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let going_on = tokio::spawn(async move {
+        stop.reached().await;
+        stop.go_on();
+    });
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    going_on.await.unwrap();
+    drop(permit.heartbeat());
+    permit.complete(outcome("paid")).await.unwrap();
+    assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "replay");
+    settle_down().await;
+    let metrics = tokio::runtime::Handle::current().metrics();
+    assert_ne!(metrics.num_alive_tasks(), 0, "the engines have tasks");
+    drop((permit, semel, another));
+    settle_down().await;
+    assert_eq!(metrics.num_alive_tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_is_woken_when_a_claim_is_given_back_whose_caller_is_gone() {
+    let Stage { semel, another, pausing } = stage();
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let claiming = semel.clone();
+    let claiming = tokio::spawn(async move { claiming.claim(Claim::new(&key("1"))).await });
+    stop.reached().await;
+    let waiting = semel.clone();
+    let waiting = tokio::spawn(async move { waiting.claim_or_wait(Claim::new(&key("1")), LEASE).await });
+    // Past every early read: the next one is a second away.
+    tokio::time::sleep(Duration::from_millis(5_001)).await;
+    assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
+    claiming.abort();
+    assert!(claiming.await.unwrap_err().is_cancelled());
+    let before = Instant::now();
+    stop.go_on();
+    assert_eq!(granted(waiting.await.unwrap().unwrap()).attempt(), 2);
+    assert!(before.elapsed() < Duration::from_millis(5), "{:?}", before.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_is_woken_when_a_claim_of_several_keys_mends_what_a_crash_left() {
+    let Stage { semel, another, .. } = stage();
+    let claims = || ["1", "2"].map(|name| Claim::new(&key(name))).into_iter().collect();
+    let ClaimedAll::Run(permits) = another.claim_all(claims()).await.unwrap() else { panic!() };
+    permits[0].complete(outcome("paid")).await.unwrap();
+    let waiting = semel.clone();
+    let waiting = tokio::spawn(async move { waiting.claim_or_wait(Claim::new(&key("2")), LEASE).await });
+    tokio::time::sleep(Duration::from_millis(5_001)).await;
+    let before = Instant::now();
+    assert!(matches!(semel.claim_all(claims()).await.unwrap(), ClaimedAll::Refused { .. }));
+    assert_eq!(replayed(waiting.await.unwrap().unwrap()), "paid");
+    assert!(before.elapsed() < Duration::from_millis(5), "{:?}", before.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_recorded_inside_a_transaction_is_not_kept_in_memory() {
+    let Stage { semel, another, pausing } = stage();
+    granted(another.claim(Claim::new(&key("1"))).await.unwrap()).complete(outcome("paid")).await.unwrap();
+    let asking = semel.record_once_loop(&Claim::new(&key("1")), outcome("again"));
+    let mut asking = asking.unwrap();
+    let store = Remote::new(Arc::new(pausing.clone()));
+    let settled = loop {
+        match asking.next().unwrap() {
+            Next::Load(id) => asking.hear(Heard::loaded(store.load(vec![id]).await)).unwrap(),
+            Next::Swap(swap) => asking.hear(Heard::swapped(store.swap([swap].into()).await)).unwrap(),
+            Next::Pause(_) => panic!("nothing was lost"),
+            Next::Answer(settled) => break settled,
+        }
+    };
+    assert_eq!(settled.caching, semel::store::Caching::Allowed, "by the store");
+    assert!(matches!(semel.recorded(settled).unwrap(), semel::RecordedOnce::Replay(_)));
+    let asked = pausing.count(Call::Swap);
+    assert_eq!(replayed(semel.claim(Claim::new(&key("1"))).await.unwrap()), "paid");
+    assert_eq!(pausing.count(Call::Swap), asked + 1, "a transaction may be rolled back: the store is asked");
+}
+
+/// A store whose load hands out what is past its time, as one may that does not look before it answers.
+struct Late(Arc<dyn Store>);
+
+impl Store for Late {
+    fn load(&self, ids: Vec<semel::RecordId>) -> semel::store::Reply<Vec<semel::store::Loaded>> {
+        let reply = self.0.load(ids);
+        semel::store::Reply::later(async move {
+            let answer = reply.await?;
+            Ok(semel::store::Answer::new(answer.now.plus(RETENTION), answer.value))
+        })
+    }
+
+    semel_testkit::delegate!(0: swap, sweep, scan);
+}
+
+#[tokio::test]
+async fn what_a_store_hands_out_past_its_time_is_not_shown() {
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let build = |builder: semel::SemelBuilder| builder.retention(RETENTION).build().unwrap();
+    let (semel, late) =
+        (build(Semel::builder_shared(Arc::clone(&memory))), build(Semel::builder(Late(memory))));
+    granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).complete(outcome("paid")).await.unwrap();
+    assert!(semel.get(&key("1")).await.unwrap().is_some());
+    assert!(late.get(&key("1")).await.unwrap().is_none());
+    assert!(late.get_settled(key("1").id(), Duration::ZERO).await.unwrap().is_none());
+}
+
+#[test]
+fn a_heartbeat_goes_on_after_the_runtime_that_began_it_has_ended() {
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let first = runtime();
+    let (stage, permit, heartbeat) = first.block_on(async {
+        let stage = stage();
+        let permit = granted(stage.semel.claim(Claim::new(&key("1"))).await.unwrap());
+        let heartbeat = permit.heartbeat();
+        tokio::task::yield_now().await;
+        (stage, permit, heartbeat)
+    });
+    drop(first);
+    let Stage { semel, another, .. } = stage;
+    runtime().block_on(async {
+        // Any call on the engine takes it up again.
+        granted(semel.claim(Claim::new(&key("2"))).await.unwrap());
+        tokio::time::sleep(LEASE * 3).await;
+        assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
+        drop(heartbeat);
+        tokio::time::sleep(LEASE * 2).await;
+        assert_eq!(granted(another.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 2);
+        assert!(permit.is_lost());
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_does_not_release_a_later_run_under_the_same_permit_id() {
+    let Stage { semel, another, .. } = stage();
+    let own = || Claim::new(&key("1")).permit_id(semel::record::PermitId::new(7));
+    let first = granted(semel.claim(own()).await.unwrap());
+    let shown = another.get(&key("1")).await.unwrap().unwrap();
+    first.release("later").await.unwrap();
+    let second = granted(semel.claim(own()).await.unwrap());
+    let answer = another.release_shown(&shown, "stuck", Some(shown.version.get())).await.unwrap();
+    assert_eq!(answer, semel::OperatorAnswer::Changed);
+    second.complete(outcome("paid")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operators_action_that_took_says_so_after_its_reply_was_lost() {
+    let Stage { semel, another, pausing } = stage();
+    granted(another.claim(Claim::new(&key("1"))).await.unwrap());
+    let shown = another.get(&key("1")).await.unwrap().unwrap();
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let lost = tokio::spawn(async move {
+        stop.reached().await;
+        stop.lose_reply();
+    });
+    let answer = semel.release_shown(&shown, "stuck", Some(shown.version.get())).await.unwrap();
+    assert_eq!(answer, semel::OperatorAnswer::Released);
+    lost.await.unwrap();
+    assert_eq!(granted(another.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_whose_replies_were_all_lost_and_whose_caller_leaves_is_given_back() {
+    let Stage { semel, another, pausing } = stage();
+    let stops: Vec<_> = (0..4).map(|_| pausing.stop_at(Point::AfterSwap)).collect();
+    let claiming = tokio::spawn(async move { semel.claim(Claim::new(&key("1"))).await });
+    stops[0].reached().await;
+    claiming.abort();
+    assert!(claiming.await.unwrap_err().is_cancelled());
+    for stop in stops {
+        stop.reached().await;
+        stop.lose_reply();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(granted(another.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_asks_at_once_pause_after_a_lost_reply_as_one_does() {
+    let Stage { semel, another, pausing } = stage();
+    let claims = ["1", "2"].map(|name| Claim::new(&key(name))).into_iter().collect();
+    let ClaimedAll::Run(permits) = semel.claim_all(claims).await.unwrap() else { panic!() };
+    let stops: Vec<_> = (0..3).map(|_| pausing.stop_at(Point::AfterSwap)).collect();
+    let losing = tokio::spawn(async move {
+        for stop in stops {
+            stop.reached().await;
+            stop.lose_reply();
+        }
+    });
+    let before = Instant::now();
+    semel.complete_all(&permits, outcome("paid")).await.unwrap();
+    assert_eq!(before.elapsed(), Duration::from_millis(5 + 50 + 250));
+    losing.await.unwrap();
+    assert_eq!(replayed(another.claim(Claim::new(&key("2"))).await.unwrap()), "paid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_engine_starts_nothing_again() {
+    let Stage { semel, another, .. } = stage();
+    drop(another);
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    semel.close().await.unwrap();
+    assert_eq!(permit.renew().await.unwrap_err().kind(), ErrorKind::Unavailable);
+    let _heartbeat = permit.heartbeat();
+    drop(semel.sweep_reports());
+    settle_down().await;
+    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_whose_renewal_failed_tries_again() {
+    let Stage { semel, another, pausing } = stage();
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    let _heartbeat = permit.heartbeat();
+    let stop = pausing.stop_at(Point::BeforeSwap);
+    stop.reached().await;
+    stop.refuse();
+    tokio::time::sleep(LEASE * 2).await;
+    assert!(!permit.is_lost());
+    assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_once_with_a_probe_leaves_the_probing_to_claims() {
+    let Stage { semel, another, .. } = stage();
+    granted(another.claim(Claim::new(&key("1")).lapse(Lapse::Hold)).await.unwrap());
+    tokio::time::sleep(LEASE).await;
+    let probing = || Claim::new(&key("1")).probe(|_| std::future::ready(Probed::Landed(outcome("found"))));
+    let told = semel.record_once(probing(), outcome("mine")).await.unwrap();
+    assert!(matches!(told, semel::RecordedOnce::Held(_)), "{told:?}");
+    let mut asking = semel.record_once_loop(&probing(), outcome("mine")).unwrap();
+    let found = another.get(&key("1")).await.unwrap().unwrap();
+    let (now, found) = (found.changed_at.plus(LEASE), Arc::new(found));
+    assert!(matches!(asking.next().unwrap(), Next::Swap(_)));
+    let stale = semel::store::SwapReply::Stale(Some(found));
+    asking.hear(Heard::Swapped(Ok(semel::store::Answer::new(now, stale)))).unwrap();
+    assert!(matches!(asking.next().unwrap(), Next::Answer(_)), "it has nothing to write");
+    assert_eq!(replayed(semel.claim(probing()).await.unwrap()), "found", "its turn was used up");
 }

@@ -14,7 +14,8 @@ const NOW: Duration = Duration::ZERO;
 
 fn behind(script: Vec<Fault>) -> (Semel, Semel) {
     let store = Arc::new(MemoryStore::new());
-    let semel = Semel::new(FaultyStore::scripted(store.clone(), script));
+    // A sweep of its own would take a fault out of the script.
+    let semel = Semel::builder(FaultyStore::scripted(store.clone(), script)).no_sweep().build().unwrap();
     (semel, Semel::builder_shared(store).owner("another").build().unwrap())
 }
 
@@ -93,4 +94,14 @@ async fn a_doubled_ask_changes_nothing_the_second_time() {
     let before = another.get(&key("1")).await.unwrap();
     tokio::time::sleep(later * 2).await;
     assert_eq!(another.get(&key("1")).await.unwrap(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_under_a_permit_of_ones_own_is_not_given_back_before_it_is_asked_again() {
+    let (semel, another) = behind(vec![Fault::LoseReply(NOW); 4]);
+    let claim = || Claim::new(&key("1")).permit_id(PermitId::new(7));
+    assert_eq!(semel.claim(claim()).await.unwrap_err().kind(), ErrorKind::Unknown);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
+    assert_eq!(granted(semel.claim(claim()).await.unwrap()).attempt(), 1);
 }

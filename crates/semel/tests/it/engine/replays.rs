@@ -63,7 +63,9 @@ async fn a_kept_record_does_not_hide_a_mismatch() {
 
 #[tokio::test(start_paused = true)]
 async fn no_more_are_kept_than_was_said() {
-    for (records_max, bytes_max, expected) in [(0, 0, 0..=0), (16, 1 << 20, 1..=16), (1_000, 16, 0..=0)] {
+    for (records_max, bytes_max, expected) in
+        [(0, 0, 0..=0), (0, 1 << 20, 0..=0), (16, 1 << 20, 1..=16), (1_000, 16, 0..=0)]
+    {
         let (semel, cut) = engine(|builder| builder.replays_kept(records_max, bytes_max));
         for name in 0..200 {
             complete(&semel, &name.to_string()).await;

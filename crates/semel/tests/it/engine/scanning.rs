@@ -68,3 +68,23 @@ async fn a_page_that_finds_nothing_ends_early_and_a_walk_still_sees_everything()
     assert_eq!(found, 1);
     assert!((2..10).contains(&pages), "{pages} pages: each looks at a bounded number of records");
 }
+
+#[tokio::test]
+async fn a_page_has_as_many_records_as_were_asked_for_and_the_next_goes_on_behind_them() {
+    let world = World::new();
+    for name in 0..10 {
+        world.run(&crate::world::key(&name.to_string())).await;
+    }
+    let (mut after, mut sizes, mut seen) = (None, Vec::new(), std::collections::HashSet::new());
+    loop {
+        let scan = semel::store::Scan { after, limit: 4, ..semel::store::Scan::default() };
+        let page = world.semel.scan(scan).await.unwrap();
+        sizes.push(page.records.len());
+        assert!(page.records.iter().all(|record| seen.insert(record.key.id())), "one was shown twice");
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((sizes, seen.len()), (vec![4, 4, 2], 10));
+}

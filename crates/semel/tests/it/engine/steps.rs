@@ -66,3 +66,42 @@ async fn a_step_does_not_stretch_the_lease() {
     world.clock.advance(LEASE / 2);
     assert_eq!(world.run(&key("1")).await.attempt(), 2);
 }
+
+#[tokio::test]
+async fn a_step_without_a_name_is_refused_and_its_work_is_not_begun() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    assert_eq!(permit.put_step("", *b"value").await.unwrap_err().kind(), ErrorKind::Invalid);
+    let calls = AtomicU32::new(0);
+    let begun = permit.step("", async || {
+        calls.fetch_add(1, Ordering::SeqCst);
+        Ok::<_, String>(7)
+    });
+    assert!(matches!(begun.await, Err(OnceError::Engine(error)) if error.kind() == ErrorKind::Invalid));
+    assert_eq!((calls.load(Ordering::SeqCst), permit.steps().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn each_of_several_steps_keeps_its_own_value() {
+    let world = World::new();
+    for attempt in 1..=2 {
+        let permit = world.run(&key("1")).await;
+        for (name, value) in [("reserve", 7), ("charge", 8), ("ship", 9)] {
+            let ran: Result<u32, OnceError<String>> = permit
+                .step(name, async || if attempt == 1 { Ok(value) } else { Err("again".to_owned()) })
+                .await;
+            assert_eq!(ran.unwrap(), value, "{name}, attempt {attempt}");
+        }
+        permit.release("later").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_a_store_knows_of_can_be_completed_inside_a_transaction() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    assert!(permit.complete_loop(outcome("paid")).is_some());
+    let why = semel::Error::new(ErrorKind::Unavailable, "away");
+    let unprotected = world.semel.unprotected(&Claim::new(&key("2")), &why);
+    assert!(unprotected.complete_loop(outcome("paid")).is_none());
+}

@@ -128,3 +128,15 @@ async fn closing_writes_the_counts_and_lets_go_of_the_store() {
     let other = Semel::builder_shared(store).build().unwrap();
     assert_eq!(other.get(&key("1")).await.unwrap().unwrap().duplicates.count, 1);
 }
+
+#[test]
+fn a_sweep_that_could_never_work_is_refused_by_name() {
+    let build = || Semel::builder(MemoryStore::new());
+    for (builder, setting) in
+        [(build().sweep_every(Duration::ZERO), "sweep_every"), (build().sweep_batch(0), "sweep_batch")]
+    {
+        let error = builder.build().map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().starts_with(setting), "{error}");
+    }
+}

@@ -73,3 +73,55 @@ async fn a_store_that_hears_of_other_processes_can_wake_whoever_waits() {
     assert_eq!(replayed(waiting.await.unwrap().unwrap()), "paid");
     assert_eq!(before.elapsed(), Duration::ZERO);
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_way_to_settle_a_run_wakes_every_caller_that_waits_for_it() {
+    for settle in ["complete", "release", "hold", "complete_all", "release_all", "release_shown"] {
+        let world = World::new();
+        let permit = world.run(&key("1")).await;
+        let waiting: Vec<_> = (0..3)
+            .map(|_| {
+                let semel = world.semel.clone();
+                tokio::spawn(async move {
+                    let decision = semel.claim_or_wait(Claim::new(&key("1")), PATIENCE).await.unwrap();
+                    (decision.as_str(), Instant::now())
+                })
+            })
+            .collect();
+        // Past every early read: the next one is a second away.
+        tokio::time::sleep(Duration::from_millis(5_001)).await;
+        let permits = std::slice::from_ref(&permit);
+        let shown = world.semel.get(&key("1")).await.unwrap().unwrap();
+        match settle {
+            "complete" => permit.complete(outcome("paid")).await.unwrap(),
+            "release" => drop(permit.release("gave up").await.unwrap()),
+            "hold" => drop(permit.hold("no answer").await.unwrap()),
+            "complete_all" => world.semel.complete_all(permits, outcome("paid")).await.unwrap(),
+            "release_all" => drop(world.semel.release_all(permits, "gave up").await.unwrap()),
+            _ => drop(world.semel.release_shown(&shown, "take it", None).await.unwrap()),
+        }
+        let settled_at = Instant::now();
+        let mut told = Vec::new();
+        // After a release one of them runs, and the others go on waiting for that one.
+        let first_of_all = if settle.contains("release") { 1 } else { 3 };
+        for waiting in waiting {
+            told.push(waiting.await.unwrap());
+        }
+        let at_once = told.iter().filter(|(_, at)| at.duration_since(settled_at) < Duration::from_millis(5));
+        assert_eq!(at_once.count(), first_of_all, "{settle}: {told:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_that_is_recorded_under_the_same_permit_wakes_who_waits() {
+    let world = World::new();
+    let waiting = world.semel.clone();
+    let permit = world.run(&key("1")).await;
+    let waiting = tokio::spawn(async move { waiting.claim_or_wait(Claim::new(&key("1")), PATIENCE).await });
+    tokio::time::sleep(Duration::from_millis(5_001)).await;
+    let before = Instant::now();
+    let own = Claim::new(&key("1")).permit_id(permit.id());
+    drop(world.semel.record_once(own, outcome("paid")).await.unwrap());
+    let told = waiting.await.unwrap().unwrap();
+    assert_eq!((told.as_str(), before.elapsed()), ("replay", Duration::ZERO));
+}

@@ -1,0 +1,67 @@
+//! What operators do to a record applies to what they were shown, and to nothing else.
+
+use semel::{Claim, OperatorAnswer, Resolution};
+
+use crate::world::{World, granted, key, outcome, replayed};
+
+fn release() -> Resolution {
+    Resolution::Release { reason: "it never left".into() }
+}
+
+#[tokio::test]
+async fn a_record_at_the_version_that_was_shown_is_settled() {
+    let world = World::new();
+    world.run(&key("1")).await.hold("no answer").await.unwrap();
+    let shown = world.semel.get(&key("1")).await.unwrap().unwrap();
+    let version = Some(shown.version.get());
+    let answer =
+        world.semel.resolve_shown(&shown, Resolution::Done(outcome("looked")), version).await.unwrap();
+    assert_eq!(answer, OperatorAnswer::Resolved);
+    assert_eq!(replayed(world.semel.claim(Claim::new(&key("1"))).await.unwrap()), "looked");
+    let answer = world.semel.resolve_shown(&shown, release(), None).await.unwrap();
+    assert_eq!(answer, OperatorAnswer::NotHeld, "it is done");
+}
+
+#[tokio::test]
+async fn a_record_that_was_held_anew_since_it_was_shown_is_left_alone() {
+    let world = World::new();
+    // Under the same permit id: that alone does not make it the same run.
+    let own = || Claim::new(&key("1")).permit_id(semel::record::PermitId::new(7));
+    granted(world.semel.claim(own()).await.unwrap()).hold("no answer").await.unwrap();
+    let shown = world.semel.get(&key("1")).await.unwrap().unwrap();
+    world.semel.resolve(&key("1"), release()).await.unwrap();
+    granted(world.semel.claim(own()).await.unwrap()).hold("no answer again").await.unwrap();
+    let before = world.semel.get(&key("1")).await.unwrap();
+    let version = Some(shown.version.get());
+    let answers = [
+        world.semel.resolve_shown(&shown, release(), version).await.unwrap(),
+        world.semel.release_shown(&shown, "stuck", version).await.unwrap(),
+    ];
+    assert_eq!(answers, [OperatorAnswer::Changed; 2]);
+    assert_eq!(world.semel.get(&key("1")).await.unwrap(), before);
+    let answer = world.semel.resolve_shown(&shown, release(), None).await.unwrap();
+    assert_eq!(answer, OperatorAnswer::Resolved, "whatever it is by now");
+}
+
+#[tokio::test]
+async fn a_run_that_renewed_its_lease_is_still_what_was_shown() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    let shown = world.semel.get(&key("1")).await.unwrap().unwrap();
+    permit.renew().await.unwrap();
+    let refused = world.semel.resolve_shown(&shown, release(), None).await.unwrap();
+    assert_eq!(refused, OperatorAnswer::NotHeld, "a run is released, not resolved");
+    let answer = world.semel.release_shown(&shown, "stuck", Some(shown.version.get())).await.unwrap();
+    assert_eq!(answer, OperatorAnswer::Released);
+    assert_eq!(world.run(&key("1")).await.attempt(), 2);
+}
+
+#[tokio::test]
+async fn a_version_that_is_of_no_such_record_changes_nothing() {
+    let world = World::new();
+    let permit = granted(world.semel.claim(Claim::new(&key("1"))).await.unwrap());
+    let shown = world.semel.get(&key("1")).await.unwrap().unwrap();
+    let answer = world.semel.release_shown(&shown, "stuck", Some(shown.version.get() + 1)).await.unwrap();
+    assert_eq!(answer, OperatorAnswer::Changed);
+    permit.complete(outcome("paid")).await.unwrap();
+}
