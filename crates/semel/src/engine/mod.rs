@@ -33,14 +33,6 @@ pub use once::{Once, OnceError};
 pub use operator::OperatorAnswer;
 pub use permit::{Permit, PermitParts, Renewal};
 pub use semel::Semel;
+pub use swap_loop::{BoxedRule, BoxedSwapLoop};
 pub use sweeper::SweepReport;
 pub use upkeep::Heartbeat;
-
-use crate::clock::Timestamp;
-use crate::machine::Ruling;
-use crate::record::Record;
-
-/// A rule that is made at run time.
-pub type BoxedRule<A> = Box<dyn FnMut(Option<&Record>, Timestamp) -> Ruling<A> + Send>;
-/// A swap loop that is handed to a caller who drives it.
-pub type BoxedSwapLoop<A> = swap_loop::SwapLoop<A, BoxedRule<A>>;

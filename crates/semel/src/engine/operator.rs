@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::BoxedRule;
+use super::swap_loop::BoxedRule;
 use crate::clock::Timestamp;
 use crate::machine::Ruling;
 use crate::machine::settle::{self, Proof, ReleaseAnswer, Resolution, Resolved};

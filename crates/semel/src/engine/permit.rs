@@ -360,9 +360,9 @@ impl Permit {
 
     /// The end of this run, for a caller that drives it inside a transaction of its own; `None` if no store knows of
     /// the run.
-    pub fn complete_loop(&self, outcome: Outcome) -> Option<super::BoxedSwapLoop<Completed>> {
+    pub fn complete_loop(&self, outcome: Outcome) -> Option<super::swap_loop::BoxedSwapLoop<Completed>> {
         let proof = self.proof();
-        let rule: super::BoxedRule<Completed> =
+        let rule: super::swap_loop::BoxedRule<Completed> =
             Box::new(move |found, now| settle::complete(found, proof, &outcome, now));
         (!self.is_unprotected())
             .then(|| SwapLoop::new(self.key().clone(), self.guess(), rule).permit_id(self.id()))

@@ -63,6 +63,11 @@ pub struct SwapLoop<A, R> {
     permit_id: Option<PermitId>,
 }
 
+/// A rule that is made at run time.
+pub type BoxedRule<A> = Box<dyn FnMut(Option<&Record>, Timestamp) -> Ruling<A> + Send>;
+/// A swap loop that is handed to a caller who drives it.
+pub type BoxedSwapLoop<A> = SwapLoop<A, BoxedRule<A>>;
+
 /// What the caller takes for granted before it asks. A wrong guess costs a round trip and nothing else.
 #[derive(Clone, Debug)]
 pub enum Guess {

@@ -13,7 +13,7 @@ use semel::store::{Filter, Scan, Store};
 use semel::{Claim, Decision, Fingerprint, Key, Lapse, Outcome, Semel};
 use serde_json::{Value, json};
 
-const RECORDS: &str = include_str!("records.json");
+const RECORDS: &str = include_str!("format_1/records.json");
 /// What [`serve`] completes the released key with.
 const COMPLETED_WITH: &[u8] = b"third time";
 
