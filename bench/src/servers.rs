@@ -88,17 +88,18 @@ struct Census {
 }
 
 impl Census {
-    /// Whether every key is there, ran once and is done, and every duplicate was answered by a replay.
+    /// Whether every key is there, ran once and is done, and no more replays were counted than were answered. Fewer may be:
+    /// counts in records are a courtesy with a budget.
     fn agrees(self, loaded: u64, answers: callers::Answers) -> bool {
         let keys = loaded + answers.ran;
         (self.records, self.done) == (keys, keys)
             && self.attempts.is_none_or(|attempts| attempts == keys)
-            && self.duplicates.is_none_or(|duplicates| duplicates == answers.replayed)
+            && self.duplicates.is_none_or(|duplicates| duplicates <= answers.replayed)
     }
 }
 
 /// Counts what the server holds, and refuses what does not agree: a contestant that is quick because it does less fails
-/// here. semel writes counts of duplicates a little later: while some are missing it counts again, for a few seconds.
+/// here.
 fn check(
     entry: &Entry,
     loaded: u64,
@@ -106,16 +107,8 @@ fn check(
     rows: &mut Rows,
     mut count: impl AsyncFnMut() -> Result<Census>,
 ) -> Result<()> {
-    const TRIES: u32 = 20;
     let answers = entry.loaded.answers();
-    let mut found = runtime.block_on(count())?;
-    for _ in 0..TRIES {
-        if found.duplicates.is_none_or(|duplicates| duplicates >= answers.replayed) {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(250));
-        found = runtime.block_on(count())?;
-    }
+    let found = runtime.block_on(count())?;
     ensure!(
         found.agrees(loaded, answers),
         "the server does not hold what the callers of {} were answered, so its numbers are void: {found:?}, {loaded} keys \
@@ -175,7 +168,7 @@ mod tests {
             Census { records: 14, done: 14, ..right },
             Census { done: 14, ..right },
             Census { attempts: Some(16), ..right },
-            Census { duplicates: Some(2), ..right },
+            Census { duplicates: Some(4), ..right },
         ] {
             assert!(!wrong.agrees(10, answers), "{wrong:?}");
         }

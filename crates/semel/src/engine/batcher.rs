@@ -17,6 +17,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
+use super::semel::CLOSE_PATIENCE;
 use super::swap_loop::{Heard, Next, Settled, SwapLoop};
 use super::together::spread;
 use crate::clock::Timestamp;
@@ -186,7 +187,7 @@ impl Batcher {
         let store = self.store.swap(None);
         let drivers: Vec<_> = lock(&self.drivers).iter().map(|(_, driver)| Arc::clone(driver)).collect();
         for driver in drivers {
-            driver.until_idle().await;
+            drop(tokio::time::timeout(CLOSE_PATIENCE, driver.until_idle()).await);
         }
         // The last handle of a store may have work to end: not on a thread that others wait for.
         let Some(store) = store else { return };

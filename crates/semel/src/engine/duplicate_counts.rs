@@ -35,6 +35,8 @@ const PENDING_MAX: usize = 4_096;
 const REMEMBERED_MAX: usize = 65_536;
 /// How many records are loaded and written at a time.
 const BATCH_RECORDS: usize = 256;
+/// The same within a budget.
+const BATCH_WITHIN_BUDGET: usize = 32;
 /// How many notes a thread gathers before they are added up.
 const NOTES_MAX: usize = 256;
 const SHARDS: usize = 32;
@@ -50,6 +52,8 @@ pub(super) struct DuplicateCounts {
     is_told: AtomicBool,
     pub(super) something_to_write: Arc<Notify>,
     budget: Mutex<Budget>,
+    /// One writer at a time: a flush must not miss what another has in hand.
+    writing: tokio::sync::Mutex<()>,
 }
 
 /// What was gathered for one record.
@@ -77,6 +81,7 @@ impl DuplicateCounts {
             is_told: AtomicBool::new(false),
             something_to_write: Arc::default(),
             budget: Mutex::new(Budget { bytes_a_second, bytes: 0, filled_at: None }),
+            writing: tokio::sync::Mutex::default(),
         }
     }
 
@@ -180,11 +185,13 @@ impl DuplicateCounts {
 
     /// Writes as much as the budget allows.
     pub(super) async fn write_some(&self, batcher: &Arc<Batcher>) -> Result<()> {
+        let _alone = self.writing.lock().await;
         self.write(batcher, self.take(Which::Due), Some(&self.budget)).await
     }
 
     /// Writes all that was gathered.
     pub(super) async fn write_all(&self, batcher: &Arc<Batcher>) -> Result<()> {
+        let _alone = self.writing.lock().await;
         self.write(batcher, self.take(Which::All), None).await
     }
 
@@ -199,9 +206,12 @@ impl DuplicateCounts {
                 self.put_back(counts);
                 return Ok(());
             }
-            let batch = counts.split_off(counts.len().saturating_sub(BATCH_RECORDS));
-            if let Err((error, unwritten)) = write_batch(batcher, batch, budget).await {
-                self.put_back(unwritten);
+            // A record's size is known once it is loaded: within a budget, few are loaded that are not written then.
+            let most = if budget.is_some() { BATCH_WITHIN_BUDGET } else { BATCH_RECORDS };
+            let batch = counts.split_off(counts.len().saturating_sub(most));
+            let Written { unwritten, failed } = write_batch(batcher, batch, budget).await;
+            self.put_back(unwritten);
+            if let Some(error) = failed {
                 self.put_back(counts);
                 return Err(error);
             }
@@ -236,31 +246,41 @@ impl Budget {
         self.bytes > 0
     }
 
-    fn spend(&mut self, bytes: usize) {
-        self.bytes = self.bytes.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
+    /// Spends the bytes of a record, if there is anything left: a large one may take more than there is, and the next
+    /// waits until that is earned.
+    fn spend(&mut self, bytes: usize) -> bool {
+        let has_some = self.bytes > 0;
+        if has_some {
+            self.bytes = self.bytes.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
+        has_some
     }
 }
 
-/// Writes the counts of some records, or hands back what is certainly not written. Counts whose reply was lost are given
-/// up: to write them again could count them twice.
-async fn write_batch(
-    batcher: &Arc<Batcher>,
-    batch: Counts,
-    budget: Option<&Mutex<Budget>>,
-) -> std::result::Result<(), (Error, Counts)> {
+/// What became of a batch of counts.
+struct Written {
+    /// Certainly not written: the budget was spent, or the store did not answer.
+    unwritten: Counts,
+    failed: Option<Error>,
+}
+
+/// Writes the counts of some records. Counts whose reply was lost are given up: to write them again could count them twice.
+async fn write_batch(batcher: &Arc<Batcher>, batch: Counts, budget: Option<&Mutex<Budget>>) -> Written {
     let ids = batch.iter().map(|(id, _)| *id).collect();
     let found = match batcher.finish(|store| store.load(ids)).await {
         Ok(found) => found,
-        Err(error) => return Err((error, batch)),
+        Err(error) => return Written { unwritten: batch, failed: Some(error) },
     };
     let now = found.now;
+    let mut written = Written { unwritten: Counts::new(), failed: None };
     let mut asks = Vec::with_capacity(batch.len());
     let mut asked = Counts::with_capacity(batch.len());
     for ((id, seen), record) in batch.into_iter().zip(found.value) {
         // A record that is gone, or cannot be read, has nothing to count on.
         let Ok(Some(record)) = record else { continue };
-        if let Some(budget) = budget {
-            lock(budget).spend(record.heap_bytes());
+        if budget.is_some_and(|budget| !lock(budget).spend(record.heap_bytes())) {
+            written.unwritten.push((id, seen));
+            continue;
         }
         let rule = move |found: Option<&Record>, now: Timestamp| amend::count_duplicates(found, seen, now);
         let key = record.key.clone();
@@ -268,17 +288,15 @@ async fn write_batch(
         asked.push((id, seen));
     }
     let answers = ask_together(batcher, asks).await;
-    let mut failed = None;
-    let mut unwritten = Counts::new();
     for (count, answer) in asked.into_iter().zip(answers) {
         if let Err(error) = answer
             && error.kind() == ErrorKind::Unavailable
         {
-            unwritten.push(count);
-            failed = Some(error);
+            written.unwritten.push(count);
+            written.failed = Some(error);
         }
     }
-    failed.map_or(Ok(()), |error| Err((error, unwritten)))
+    written
 }
 
 #[cfg(test)]
@@ -367,9 +385,8 @@ mod tests {
     async fn a_budget_starts_full_pays_back_what_it_owes_and_never_saves_more_than_a_second() {
         let mut budget = Budget { bytes_a_second: 100, bytes: 0, filled_at: None };
         assert!(budget.has_some());
-        budget.spend(100);
-        assert!(!budget.has_some(), "it is spent to the last byte");
-        budget.spend(50);
+        assert!(budget.spend(150), "a large record may take more than there is");
+        assert!(!budget.has_some() && !budget.spend(1), "the next one may not");
         tokio::time::advance(Duration::from_millis(400)).await;
         assert!(!budget.has_some(), "ten bytes are owed still");
         tokio::time::advance(Duration::from_millis(200)).await;

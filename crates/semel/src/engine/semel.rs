@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::batcher::{Asked, Batcher, Rule};
 use super::builder::SemelBuilder;
@@ -49,6 +49,8 @@ use crate::store::{Caching, Page, Scan, Store, Swept};
 const POLL_FIRST: Duration = Duration::from_millis(10);
 /// How long at most between two reads.
 const POLL_LAST: Duration = Duration::from_secs(1);
+/// How long `close` waits for what runs by itself, and for what is in flight.
+pub(super) const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes work happen once. Cheap to clone: all clones share one store and one set of counters.
 ///
@@ -483,7 +485,8 @@ impl Semel {
     pub async fn close(&self) -> Result<()> {
         let engine = Arc::clone(&self.engine().engine);
         to_the_end(async move {
-            engine.upkeep.close().await;
+            // Bounded: a task on a runtime that is not polled would never end.
+            drop(timeout(CLOSE_PATIENCE, engine.upkeep.close()).await);
             let written = if engine.batcher.is_open() {
                 engine.duplicates.write_all(&engine.batcher).await
             } else {

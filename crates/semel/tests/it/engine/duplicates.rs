@@ -135,7 +135,42 @@ async fn counts_behind_a_refused_batch_are_not_lost() {
 async fn counts_are_written_within_their_budget_and_a_flush_writes_the_rest() {
     let (semel, _) = replayed_once(600, 1).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!(counted(&semel, 600).await, 256, "one batch is more than half a minute's bytes");
+    assert_eq!(counted(&semel, 600).await, 1, "one record is more than half a minute's bytes");
     semel.flush().await.unwrap();
     assert_eq!(counted(&semel, 600).await, 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_records_are_seldom_written_for_their_counts() {
+    const LARGE: usize = 64 << 10;
+    let world = World::new();
+    for name in 0..200 {
+        let large = semel::Outcome::success(vec![0; LARGE]);
+        world.run(&key(&name.to_string())).await.complete(large).await.unwrap();
+        assert_eq!(world.semel.claim(Claim::new(&key(&name.to_string()))).await.unwrap().as_str(), "replay");
+    }
+    let counted = async || {
+        let mut counted = 0;
+        for name in 0..200 {
+            counted += world.semel.get(&key(&name.to_string())).await.unwrap().unwrap().duplicates.count;
+        }
+        counted
+    };
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    // 256 KiB a second are four of them, and one second's worth is there from the start.
+    let written = counted().await;
+    assert!((4..=48).contains(&written), "{written} were written");
+    world.semel.flush().await.unwrap();
+    assert_eq!(counted().await, 200, "after {written}");
+}
+
+#[test]
+fn an_engine_whose_first_runtime_stands_still_can_be_closed_on_another() {
+    let world = World::new();
+    let runtime = |is_paused| {
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(is_paused).build().unwrap()
+    };
+    let stands_still = runtime(false);
+    stands_still.block_on(async { drop(world.run(&key("1")).await) });
+    runtime(true).block_on(world.semel.close()).unwrap();
 }

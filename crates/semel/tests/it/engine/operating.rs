@@ -65,3 +65,20 @@ async fn a_version_that_is_of_no_such_record_changes_nothing() {
     assert_eq!(answer, OperatorAnswer::Changed);
     permit.complete(outcome("paid")).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_run_that_lapsed_under_hold_is_released_as_held_whenever_it_was_shown() {
+    for was_shown_before in [true, false] {
+        let world = World::with(|builder| builder.lapse(semel::Lapse::Hold).attempts_max(1));
+        world.run(&key("1")).await;
+        let before = world.semel.get(&key("1")).await.unwrap().unwrap();
+        world.clock.advance(crate::world::LEASE);
+        let after = world.semel.get(&key("1")).await.unwrap().unwrap();
+        let shown = if was_shown_before { before } else { after };
+        let version = Some(shown.version.get());
+        let answer = world.semel.release_shown(&shown, "it never left", version).await.unwrap();
+        assert_eq!(answer, OperatorAnswer::Released);
+        // As from a held record: its attempts count no more, or it would be held again at once.
+        assert_eq!(world.run(&key("1")).await.attempt(), 2, "shown before: {was_shown_before}");
+    }
+}
