@@ -76,6 +76,16 @@ impl Build {
         servers.name_to(self.tests_of(packages, "--no-tests=fail")).show()
     }
 
+    /// Runs the tests of these packages that take too long for every run.
+    pub(crate) fn long_tests(self, packages: &[&str]) -> Result<()> {
+        started("long tests");
+        if needs::cargo_tool("nextest") {
+            self.cargo(&[&["nextest", "run", "--run-ignored", "only"], packages]).show()
+        } else {
+            self.cargo(&[&["test", "--all-targets"], packages, &["--", "--ignored"]]).show()
+        }
+    }
+
     /// Runs the tests of these packages, which start the servers that they need.
     pub(crate) fn tests_alone(self, packages: &[&str]) -> Result<()> {
         started("tests");

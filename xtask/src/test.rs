@@ -64,6 +64,9 @@ fn everything(missing: Missing, has_extras: bool) -> Result<()> {
     timetable.time("tests", || build.tests(&all, &servers))?;
     timetable.time("tests in documentation", || build.doc_tests(&all, &servers))?;
     drop(servers);
+    if has_extras {
+        timetable.time("long tests", || build.long_tests(&all))?;
+    }
     started("crashes");
     timetable.time("crashes", || crashes::few(&built("debug", "proofs")?, &build.environment()))
 }

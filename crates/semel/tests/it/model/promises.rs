@@ -71,6 +71,7 @@ fn a_mishap_breaks_no_promise_under_hold() {
 }
 
 #[test]
+#[ignore = "searches six million states; `cargo xtask test --all` runs it"]
 fn three_callers_and_a_mishap_break_no_promise() {
     explore(Lapse::Rerun, WIDE, 6_711_729);
 }
