@@ -204,7 +204,7 @@ impl State {
 }
 
 fn bars(rows: &Rows) -> Vec<Bar> {
-    let rates = [(ENGINE, REPLAYS, 1.0), (ENGINE, CYCLES, 1.0), (STORE, CYCLES, 3.0)];
+    let rates = [(ENGINE, REPLAYS, 1.0), (ENGINE, CYCLES, 1.0), (STORE, CYCLES, 1.5)];
     let rates = rates.into_iter().flat_map(|rate| THREADS.map(|threads| (rate, threads)));
     let rates = rates.map(|((contestant, work, wanted), threads)| {
         let case = Case::new(work, contestant).load(threads);

@@ -25,12 +25,15 @@ use crate::record::{Duplicates, Record};
 
 /// How long counts are gathered before the first of them is written.
 pub(super) const GATHER: Duration = Duration::from_secs(2);
+/// How long until what the budget did not allow is tried again.
+pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How long a record is left alone after its counts were written.
 const PAUSE: Duration = Duration::from_mins(1);
 /// How many bytes of records are written a second, if the builder does not say.
 pub(super) const BYTES_A_SECOND: u64 = 256 << 10;
-/// How many records may wait for their counts to be written. A replay of a further one is not counted in its record.
-const PENDING_MAX: usize = 4_096;
+/// How many records may wait for their counts to be written: about what the budget writes in a second or two, so that a
+/// flush costs no more than that either. A replay of a further one is not counted in its record.
+const PENDING_MAX: usize = 512;
 /// How many records are remembered as written in the last minute.
 const REMEMBERED_MAX: usize = 65_536;
 /// How many records are loaded and written at a time.
@@ -358,13 +361,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_more_is_remembered_than_the_bound_and_what_is_remembered_is_counted_at_it() {
         let counts = DuplicateCounts::new(BYTES_A_SECOND);
-        for round in 0..20 {
+        let rounds = REMEMBERED_MAX / PENDING_MAX + 4;
+        for round in 0..rounds {
             note(&counts, round * PENDING_MAX..(round + 1) * PENDING_MAX);
             counts.take(Which::All);
         }
         assert_eq!(remembered(&counts), REMEMBERED_MAX);
         note(&counts, 0..10);
-        note(&counts, 19 * PENDING_MAX..20 * PENDING_MAX);
+        note(&counts, (rounds - 1) * PENDING_MAX..rounds * PENDING_MAX);
         assert_eq!(counts.take(Which::All).len(), 10);
     }
 

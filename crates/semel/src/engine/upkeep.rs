@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 
-use super::duplicate_counts::GATHER;
+use super::duplicate_counts::{GATHER, TRY_AGAIN};
 use super::permit::{Permit, Renewal};
 use super::semel::Engine;
 use super::sweeper::{SweepPolicy, SweepReport, sweep_round};
@@ -146,7 +146,7 @@ async fn keep_up(alive: Alive) {
             if let Err(error) = engine.duplicates.write_some(&engine.batcher).await {
                 tracing::debug!(%error, "semel: counts of duplicates will be written later");
             }
-            next_counts = if engine.duplicates.rest() { None } else { Instant::now().checked_add(GATHER) };
+            next_counts = if engine.duplicates.rest() { None } else { Instant::now().checked_add(TRY_AGAIN) };
         }
         if next_sweep.is_some_and(|due| due <= now) {
             round = round.saturating_add(1);

@@ -128,16 +128,16 @@ async fn counts_behind_a_refused_batch_are_not_lost() {
     stop.refuse();
     assert_eq!(flushing.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
     semel.flush().await.unwrap();
-    assert_eq!(counted(&semel, 600).await, 600);
+    assert_eq!(counted(&semel, 400).await, 400);
 }
 
 #[tokio::test(start_paused = true)]
 async fn counts_are_written_within_their_budget_and_a_flush_writes_the_rest() {
-    let (semel, _) = replayed_once(600, 1).await;
+    let (semel, _) = replayed_once(400, 1).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!(counted(&semel, 600).await, 1, "one record is more than half a minute's bytes");
+    assert_eq!(counted(&semel, 400).await, 1, "one record is more than half a minute's bytes");
     semel.flush().await.unwrap();
-    assert_eq!(counted(&semel, 600).await, 600);
+    assert_eq!(counted(&semel, 400).await, 400);
 }
 
 #[tokio::test(start_paused = true)]
