@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnFailure;
 
-/// What [`once`](Semel::once) came to.
+/// What [`once`](super::Semel::once) came to.
 #[derive(Debug)]
 #[must_use = "only some of these carry the value"]
 pub enum Once<T> {
