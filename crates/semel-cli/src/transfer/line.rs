@@ -126,7 +126,7 @@ struct Line {
     mismatches: MismatchesLine,
     duplicates: DuplicatesLine,
     version: u64,
-    /// CRC-32C of the line without it, in hex. Whoever edits a line takes it out.
+    /// CRC-32C of the line without it, in hex. Take it out of a line that you edit.
     #[serde(skip_serializing_if = "Option::is_none")]
     crc: Option<String>,
 }

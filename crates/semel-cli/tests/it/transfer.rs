@@ -133,7 +133,7 @@ fn what_was_running_is_held_or_released_as_the_caller_says(place: &Place) {
         assert_eq!((&shown["state"], &shown["reason"]), (&state.into(), &"imported".into()));
         assert_eq!(shown["steps"][0]["name"], "reserve");
     }
-    assert!(on(place, "export").err.contains("warning: 1 record still running"), "whoever exports is warned");
+    assert!(on(place, "export").err.contains("warning: 1 record still running"), "the export warns");
 }
 
 fn an_export_that_was_cut_goes_on_behind_its_last_whole_line(place: &Place) {

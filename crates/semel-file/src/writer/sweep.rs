@@ -101,7 +101,7 @@ impl Writer {
         removed
     }
 
-    /// Whether it may go. One that cannot be read stays until the second is over, when nobody has to read it for that:
+    /// Whether it may go. One that cannot be read stays until the second is over, when it need not be read for that:
     /// it must not keep the others.
     fn is_past(&self, entry: &Entry, now: Timestamp) -> bool {
         match entry.kept_at(now) {

@@ -138,7 +138,7 @@ impl CommandBatch {
         groups
     }
 
-    /// What the failure means for the whole: if other parts have happened, nobody can say that nothing did.
+    /// What the failure means for the whole: if other parts have happened, it is not true that nothing did.
     pub(super) fn judge(&self, failure: Failure, purpose: Purpose) -> Failure {
         let in_part = purpose == Purpose::Write && self.answers.iter().any(Option::is_some);
         if in_part { failure.in_part() } else { failure }

@@ -107,7 +107,7 @@ impl Servers {
                 Ok(None) | Err(_) => return Err(failure),
             };
         }
-        Err(Failure::no_server("nobody was asked"))
+        Err(Failure::no_server("no server was asked"))
     }
 
     /// Does what may help, and says whom to ask then; `None` if there is no help.

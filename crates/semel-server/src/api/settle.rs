@@ -105,7 +105,7 @@ pub(super) async fn hold(ask: Ask) -> Result<Answer, Problem> {
 
 /// Start the lease anew
 ///
-/// Renew at a third of the lease. Whoever is told that the permit is lost should stop. A run that was completed under
+/// Renew at a third of the lease. A caller whose permit is lost should stop. A run that was completed under
 /// this permit has nothing to renew: `done` says so, and nothing is lost.
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/renew", tag = "work", operation_id = "renew", request_body = Renew,
     responses((status = 200, description = "The decision.", body = Renewed, example = json!({"decision": "renewed", "lease_ms": 60000})), Refused)))]

@@ -65,14 +65,14 @@ impl Batcher {
         self: &Arc<Self>,
         mut swap_loop: SwapLoop<A, R>,
         unheard: impl FnOnce(&Key) -> U,
-    ) -> Asked<A, U>
+    ) -> PendingAsk<A, U>
     where
         A: Send + 'static,
         R: Rule<A>,
         U: FnOnce(Result<Settled<A>>) + Send + 'static,
     {
         match self.ask_now(&mut swap_loop) {
-            Ok(answer) => Asked(Form::Now(Some(answer))),
+            Ok(answer) => PendingAsk(Form::Now(Some(answer))),
             Err(waits) => self.ask_later(swap_loop, waits, unheard),
         }
     }
@@ -85,9 +85,9 @@ impl Batcher {
     ) -> std::result::Result<Result<Settled<A>>, Waits> {
         loop {
             let heard = match swap_loop.next().and_then(|next| self.take_step(next)) {
-                Ok(Step::Answered(settled)) => return Ok(Ok(settled)),
-                Ok(Step::Waits(waits)) => return Err(waits),
-                Ok(Step::Heard(heard)) => swap_loop.hear(heard),
+                Ok(AskStep::Answered(settled)) => return Ok(Ok(settled)),
+                Ok(AskStep::Waits(waits)) => return Err(waits),
+                Ok(AskStep::Heard(heard)) => swap_loop.hear(heard),
                 Err(error) => Err(error),
             };
             if let Err(error) = heard {
@@ -102,7 +102,7 @@ impl Batcher {
         swap_loop: SwapLoop<A, R>,
         waits: Waits,
         unheard: impl FnOnce(&Key) -> U,
-    ) -> Asked<A, U>
+    ) -> PendingAsk<A, U>
     where
         A: Send + 'static,
         R: Rule<A>,
@@ -111,8 +111,8 @@ impl Batcher {
         let (caller, receiver) = oneshot::channel();
         let unheard = unheard(swap_loop.key());
         match self.hand_over(waits, Box::new(Course { swap_loop, caller, unheard })) {
-            Ok(()) => Asked(Form::Later(receiver)),
-            Err(error) => Asked(Form::Now(Some(Err(error)))),
+            Ok(()) => PendingAsk(Form::Later(receiver)),
+            Err(error) => PendingAsk(Form::Now(Some(Err(error)))),
         }
     }
 
@@ -135,18 +135,20 @@ impl Batcher {
 
     /// Goes one step, if the store answers at once.
     #[inline]
-    fn take_step<A>(&self, next: Next<A>) -> Result<Step<A>> {
+    fn take_step<A>(&self, next: Next<A>) -> Result<AskStep<A>> {
         Ok(match next {
-            Next::Answer(settled) => Step::Answered(settled),
-            Next::Pause(pause) => Step::Waits(Waits::Pause(pause)),
+            Next::Answer(settled) => AskStep::Answered(settled),
+            Next::Pause(pause) => AskStep::Waits(Waits::Pause(pause)),
             Next::Load(id) => match self.send(|store| store.load(vec![id]))?.try_now() {
-                Ok(answer) => Step::Heard(Heard::loaded(answer)),
-                Err(reply) => Step::Waits(Waits::Load(reply)),
+                Ok(answer) => AskStep::Heard(Heard::loaded(answer)),
+                Err(reply) => AskStep::Waits(Waits::Load(reply)),
             },
-            Next::Swap(swap) if self.in_flight.load(Ordering::Acquire) > 0 => Step::Waits(Waits::Turn(swap)),
+            Next::Swap(swap) if self.in_flight.load(Ordering::Acquire) > 0 => {
+                AskStep::Waits(Waits::Turn(swap))
+            }
             Next::Swap(swap) => match self.send(|store| store.swap([swap].into()))?.try_now() {
-                Ok(answer) => Step::Heard(Heard::swapped(answer)),
-                Err(reply) => Step::Waits(Waits::Swap(reply)),
+                Ok(answer) => AskStep::Heard(Heard::swapped(answer)),
+                Err(reply) => AskStep::Waits(Waits::Swap(reply)),
             },
         })
     }
@@ -161,9 +163,7 @@ impl Batcher {
             Err(reply) => reply,
         };
         let runtime = Handle::try_current().map_err(|_| no_runtime())?;
-        let lost =
-            |_| Error::new(ErrorKind::Unknown, "the runtime stopped before the store answered; ask again");
-        runtime.spawn(reply).await.map_err(lost)?
+        runtime.spawn(reply).await.map_err(|_| runtime_ended())?
     }
 
     /// Asks the store, unless the engine is closed. Without a handle of its own: one count for all threads would move
@@ -218,8 +218,8 @@ impl Batcher {
     }
 }
 
-/// What came of one step.
-enum Step<A> {
+/// The result of one step.
+enum AskStep<A> {
     Answered(Settled<A>),
     Heard(Heard),
     Waits(Waits),
@@ -234,14 +234,14 @@ pub(super) enum Waits {
 }
 
 /// An ask that is answered already, or on its way.
-pub(super) struct Asked<A, U: FnOnce(Result<Settled<A>>)>(Form<A, U>);
+pub(super) struct PendingAsk<A, U: FnOnce(Result<Settled<A>>)>(Form<A, U>);
 
 enum Form<A, U: FnOnce(Result<Settled<A>>)> {
     Now(Option<Result<Settled<A>>>),
     Later(oneshot::Receiver<Delivery<A, U>>),
 }
 
-impl<A, U: FnOnce(Result<Settled<A>>)> Asked<A, U> {
+impl<A, U: FnOnce(Result<Settled<A>>)> PendingAsk<A, U> {
     /// The same ask; if its reply is lost for good, the error names the permit to ask again with.
     pub(super) async fn under(self, permit_id: PermitId) -> Result<Settled<A>>
     where
@@ -254,7 +254,7 @@ impl<A, U: FnOnce(Result<Settled<A>>)> Asked<A, U> {
     }
 }
 
-impl<A: Unpin, U: FnOnce(Result<Settled<A>>) + Unpin> Future for Asked<A, U> {
+impl<A: Unpin, U: FnOnce(Result<Settled<A>>) + Unpin> Future for PendingAsk<A, U> {
     type Output = Result<Settled<A>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -294,11 +294,11 @@ struct Course<A, R, U: FnOnce(Result<Settled<A>>)> {
 /// A course, whatever it is about.
 trait Answerable: Send {
     /// Takes in what was heard, and says what to ask next; `None` once the caller has its answer.
-    fn advance(self: Box<Self>, heard: Option<Heard>) -> Option<(Wanted, Box<dyn Answerable>)>;
+    fn advance(self: Box<Self>, heard: Option<Heard>) -> Option<(StoreCall, Box<dyn Answerable>)>;
 }
 
 /// What a course wants of the store.
-enum Wanted {
+enum StoreCall {
     Load(RecordId),
     Swap(Swap),
     Pause(Duration),
@@ -310,12 +310,12 @@ where
     R: Rule<A>,
     U: FnOnce(Result<Settled<A>>) + Send + 'static,
 {
-    fn advance(mut self: Box<Self>, heard: Option<Heard>) -> Option<(Wanted, Box<dyn Answerable>)> {
+    fn advance(mut self: Box<Self>, heard: Option<Heard>) -> Option<(StoreCall, Box<dyn Answerable>)> {
         let told = heard.map_or(Ok(()), |heard| self.swap_loop.hear(heard));
         let answer = match told.and_then(|()| self.swap_loop.next()) {
-            Ok(Next::Load(id)) => return Some((Wanted::Load(id), self)),
-            Ok(Next::Swap(swap)) => return Some((Wanted::Swap(swap), self)),
-            Ok(Next::Pause(pause)) => return Some((Wanted::Pause(pause), self)),
+            Ok(Next::Load(id)) => return Some((StoreCall::Load(id), self)),
+            Ok(Next::Swap(swap)) => return Some((StoreCall::Swap(swap), self)),
+            Ok(Next::Pause(pause)) => return Some((StoreCall::Pause(pause), self)),
             Ok(Next::Answer(settled)) => Ok(settled),
             Err(error) => Err(error),
         };
@@ -354,7 +354,7 @@ enum Flight {
     Pause(Duration, Box<dyn Answerable>),
 }
 
-/// Something that came back.
+/// A reply that arrived.
 enum Landed {
     Load(Heard, Box<dyn Answerable>),
     Swaps(Result<Answer<SwapReplies>>, Vec<Box<dyn Answerable>>),
@@ -451,7 +451,7 @@ impl Driver {
         flights
     }
 
-    /// Tells each course what came back, and takes in what it wants next.
+    /// Hands each course its reply, and takes in what it wants next.
     fn land(&self, landed: Landed) {
         match landed {
             Landed::Load(heard, course) => {
@@ -478,12 +478,12 @@ impl Driver {
         self.uncount_batches(&mut queue, batches);
     }
 
-    fn go_on(&self, wanted: Option<(Wanted, Box<dyn Answerable>)>) {
+    fn go_on(&self, wanted: Option<(StoreCall, Box<dyn Answerable>)>) {
         let Some((wanted, course)) = wanted else { return };
         let waits = match wanted {
-            Wanted::Swap(swap) => Waits::Turn(swap),
-            Wanted::Pause(pause) => Waits::Pause(pause),
-            Wanted::Load(id) => Waits::Load(self.send(|store| store.load(vec![id]))),
+            StoreCall::Swap(swap) => Waits::Turn(swap),
+            StoreCall::Pause(pause) => Waits::Pause(pause),
+            StoreCall::Load(id) => Waits::Load(self.send(|store| store.load(vec![id]))),
         };
         self.take_in(waits, course);
     }
@@ -574,7 +574,7 @@ fn each(answer: Result<Answer<SwapReplies>>, asked: usize) -> impl Iterator<Item
     spread(answer).map(Heard::Swapped)
 }
 
-fn runtime_ended() -> Error {
+pub(super) fn runtime_ended() -> Error {
     Error::new(ErrorKind::Unknown, "the runtime stopped before the store answered; ask again")
 }
 

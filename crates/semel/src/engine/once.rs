@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 use crate::outcome::{Outcome, OutcomeKind};
 use crate::policy::OnFailure;
 
-/// What [`once`](super::Semel::once) came to.
+/// What [`once`](super::Semel::once) returned.
 #[derive(Debug)]
 #[must_use = "only some of these carry the value"]
 pub enum Once<T> {
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// Polls once and hands back what came of it, without waiting.
+/// Polls once and returns the result, without waiting.
 async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
     poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }

@@ -62,7 +62,7 @@ pub struct PermitParts {
     pub lease: Duration,
 }
 
-/// What a renewal came to.
+/// The result of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
     /// The lease starts anew.
@@ -410,7 +410,7 @@ impl Permit {
         }
     }
 
-    /// Asks under this permit, and remembers the record that came of it.
+    /// Asks under this permit, and remembers the record as it is then.
     async fn settle<A: Send + Unpin + 'static>(
         &self,
         what: &'static str,

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::batcher::{Asked, Batcher, Rule};
+use super::batcher::{Batcher, PendingAsk, Rule, runtime_ended};
 use super::builder::SemelBuilder;
 use super::claim::{
     Busy, Claim, ClaimedAll, Decision, Held, Mismatch, ProbeFn, Probed, RecordedOnce, Replay, Unheard,
@@ -549,7 +549,7 @@ impl Semel {
     async fn claim_probing(&self, ask: &Ask, probe: &ProbeFn, unheard: Unheard) -> Result<Decision> {
         let engine = self.engine();
         let started_at = Instant::now();
-        let mut verdict: Option<Verdict> = None;
+        let mut verdict: Option<ProbeVerdict> = None;
         loop {
             let settled = engine.claim_knowing(ask.clone(), verdict.take(), unheard).await?;
             let (Claimed::Probe, Some(record)) = (settled.answer, &settled.record) else {
@@ -563,7 +563,8 @@ impl Semel {
                 Probed::NotLanded => Probe::NotLanded,
                 Probed::CannotTell => Probe::CannotTell,
             };
-            verdict = Some(Verdict { run: record.state.grant().clone(), attempt: record.attempt, found });
+            verdict =
+                Some(ProbeVerdict { run: record.state.grant().clone(), attempt: record.attempt, found });
         }
     }
 }
@@ -579,13 +580,13 @@ impl fmt::Debug for Semel {
 }
 
 /// What a probe found out, and about which run.
-struct Verdict {
+struct ProbeVerdict {
     run: Grant,
     attempt: u32,
     found: Probe,
 }
 
-impl Verdict {
+impl ProbeVerdict {
     fn is_about(&self, record: &Record) -> bool {
         record.attempt == self.attempt && *record.state.grant() == self.run
     }
@@ -617,7 +618,7 @@ enum Started {
     /// Decided at once.
     Decided(Result<Decision>),
     /// The store was asked, at this moment.
-    Asked(Asked<Claimed, UnheardClaim>, PermitId, Instant),
+    Asked(PendingAsk<Claimed, UnheardClaim>, PermitId, Instant),
 }
 
 impl Started {
@@ -774,7 +775,7 @@ impl EngineHandle {
     async fn claim_knowing(
         self: &Arc<Self>,
         mut ask: Ask,
-        verdict: Option<Verdict>,
+        verdict: Option<ProbeVerdict>,
         unheard: Unheard,
     ) -> Result<Settled<Claimed>> {
         self.attend();
@@ -966,9 +967,7 @@ async fn to_the_end<T: Send + 'static>(
     future: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return future.await };
-    let ended =
-        |_| Error::new(ErrorKind::Unknown, "the runtime stopped before the store answered; ask again");
-    runtime.spawn(future).await.map_err(ended)?
+    runtime.spawn(future).await.map_err(|_| runtime_ended())?
 }
 
 /// The record as callers see it at `now`, if it still counts.

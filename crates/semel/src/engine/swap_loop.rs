@@ -1,6 +1,6 @@
 //! From ruling to swap and back: the one loop of every ask, without any I/O.
 //!
-//! The loop says what it needs ([`next`](SwapLoop::next)) and is told what came of it ([`hear`](SwapLoop::hear)). The
+//! The loop says what it needs ([`next`](SwapLoop::next)) and takes in the reply ([`hear`](SwapLoop::hear)). The
 //! engine drives it with batches, a PostgreSQL transaction with statements, and an operator's action with single calls.
 
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub enum Next<A> {
     Answer(Settled<A>),
 }
 
-/// What came of a [`Next::Load`] or a [`Next::Swap`].
+/// The reply to a [`Next::Load`] or a [`Next::Swap`].
 #[derive(Debug)]
 pub enum Heard {
     /// The record was loaded, or not.
@@ -139,12 +139,12 @@ enum AfterLostReply {
 }
 
 impl Heard {
-    /// What a store's `load` of one id came to.
+    /// The reply to a store's `load` of one id.
     pub fn loaded(answer: Result<Answer<Vec<Loaded>>>) -> Self {
         Self::Loaded(answer.and_then(|answer| only(answer, Vec::pop)))
     }
 
-    /// What a store's `swap` of one record came to.
+    /// The reply to a store's `swap` of one record.
     pub fn swapped(answer: Result<Answer<crate::store::SwapReplies>>) -> Self {
         Self::Swapped(answer.and_then(|answer| only(answer, smallvec::SmallVec::pop)))
     }
@@ -231,7 +231,7 @@ impl<A, R: FnMut(Option<&Record>, Timestamp) -> Ruling<A>> SwapLoop<A, R> {
         Ok(Next::Swap(Swap { expected, next: write.next, keep: write.keep }))
     }
 
-    /// Takes in what came of it. An error is the end of the ask.
+    /// Takes in the reply. An error is the end of the ask.
     pub fn hear(&mut self, heard: Heard) -> Result<()> {
         match heard {
             Heard::Loaded(Ok(Answer { now, value, caching })) => self.see(value?, now, caching),

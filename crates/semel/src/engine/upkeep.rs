@@ -125,7 +125,7 @@ async fn keep_up(alive: Alive) {
     let (stop, something_to_write) =
         (Arc::clone(&engine.upkeep.stop), Arc::clone(&engine.duplicates.something_to_write));
     let mut next_sweep = engine.upkeep.sweeping.first(Instant::now());
-    // What was gathered on a runtime that has ended is told to nobody anew.
+    // What was gathered on a runtime that has ended sends no second signal.
     let mut next_counts = if engine.duplicates.rest() { None } else { Instant::now().checked_add(GATHER) };
     let mut round: u64 = 0;
     drop(engine);

@@ -295,7 +295,7 @@ pub(super) fn done(record: &Record, grant: Grant, outcome: Outcome) -> Record {
     record.in_state(State::Done(Done { grant, settled_at: Timestamp::UNSTAMPED, outcome }))
 }
 
-/// The record that follows `record` when somebody else than its run decides: how the run ended stays in the history.
+/// The record that follows `record` when another than its run decides: how the run ended stays in the history.
 pub(super) fn decided(record: &Record, next: Record, now: Timestamp) -> Record {
     Record { past_attempts: record.past_attempts_and(last_attempt(record, now)), ..next }
 }

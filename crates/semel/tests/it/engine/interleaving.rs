@@ -246,14 +246,10 @@ async fn a_claim_whose_first_reply_was_lost_and_whose_caller_leaves_is_given_bac
 #[tokio::test(start_paused = true)]
 async fn an_unknown_claim_can_be_asked_again_with_the_permit_id_in_its_error() {
     let Stage { semel, another, pausing } = stage();
-    // The give-back of the claim that nobody may hear of is held up, until its caller has asked again.
+    // The give-back of the claim is held up, until its caller has asked again.
     let give_back = pausing.stop_at(Point::BeforeLoad);
     for _ in 0..4 {
-        let stop = pausing.stop_at(Point::AfterSwap);
-        tokio::spawn(async move {
-            stop.reached().await;
-            stop.lose_reply();
-        });
+        pausing.stop_at(Point::AfterSwap).lose_reply();
     }
     let error = semel.claim(Claim::new(&key("1"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown);
@@ -484,11 +480,7 @@ async fn a_replay_of_another_processs_outcome_is_kept_from_before_it_was_asked_f
 async fn a_give_back_whose_reply_is_lost_does_not_take_the_next_run_of_the_same_permit() {
     let Stage { semel, another, pausing } = stage();
     for _ in 0..4 {
-        let stop = pausing.stop_at(Point::AfterSwap);
-        tokio::spawn(async move {
-            stop.reached().await;
-            stop.lose_reply();
-        });
+        pausing.stop_at(Point::AfterSwap).lose_reply();
     }
     // The fifth swap gives the run back. It takes, and its reply is held up.
     let give_back = pausing.stop_at(Point::AfterSwap);
