@@ -8,7 +8,7 @@ use semel::clock::{Clock, SystemClock};
 use semel::store::Caching;
 
 use crate::disk::{Disk, Folder};
-use crate::open::Opening;
+use crate::recovery::Recovery;
 use crate::store::FileStore;
 
 /// How large a segment becomes, unless told otherwise.
@@ -84,7 +84,8 @@ impl FileStoreBuilder {
             Some(clock) => (clock, Caching::Refused),
             None => (Arc::new(SystemClock::new()) as Arc<dyn Clock>, Caching::Allowed),
         };
-        let opened = Opening { disk, place, clock, caching, segment_bytes_max: self.segment_bytes }.open()?;
+        let opened =
+            Recovery { disk, place, clock, caching, segment_bytes_max: self.segment_bytes }.open()?;
         match self.threads {
             Threads::Own => FileStore::threaded(opened),
             Threads::Callers => Ok(FileStore::inline(opened)),

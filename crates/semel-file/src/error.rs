@@ -4,7 +4,7 @@ use std::io;
 
 use semel::{Error, ErrorKind};
 
-use crate::format::mark::{FORMAT, Unreadable};
+use crate::format::identity::{FORMAT, Unreadable};
 use crate::format::name;
 
 /// Bytes that are not what was written.
@@ -25,7 +25,7 @@ pub(crate) fn unreadable_record(place: &str, file: &str, offset: u32, why: Error
     Error::new(why.kind(), format!("{place}: {file} at byte {offset}: {why}")).caused_by(why)
 }
 
-/// A mark or a header that this store cannot use.
+/// An identity or a header that this store cannot use.
 #[cold]
 pub(crate) fn unreadable(place: &str, file: &str, why: Unreadable) -> Error {
     match why {
@@ -42,7 +42,7 @@ pub(crate) fn unreadable(place: &str, file: &str, why: Unreadable) -> Error {
             format!(
                 "{place}: {file} belongs to another store (its id at byte 16 is not the one in {}); nothing was \
                  changed: move the file back to where it came from",
-                name::MARK
+                name::IDENTITY
             ),
         ),
     }

@@ -27,14 +27,15 @@
 //!
 //! # Layout
 //!
-//! - `store`: the four methods. `builder`: how a store is to be. `open`: from files to a store that may answer.
-//! - `writer`: asks in, runs on disk, answers out. `reader`: records from where the index says they are. `patient`: reads
+//! - `store`: the four methods. `builder`: how a store is to be. `recovery`: from files to a store that may answer.
+//! - `writer`: asks in, runs on disk, answers out. `reader`: records from where the index says they are. `blocking_reader`: reads
 //!   that have to wait for the disk.
 //! - `index`: where every record is. `log`: the segments, and what keeps them in order. `format`: what the bytes mean.
 //! - [`check`]: for the day when a store does not open.
 //! - [`disk`]: the few things asked of a disk. `clock`, `health`, `error`: time that never runs backwards, whether the
 //!   store still works, and what to do if not.
 
+mod blocking_reader;
 mod builder;
 pub mod check;
 mod clock;
@@ -44,9 +45,8 @@ mod format;
 mod health;
 mod index;
 mod log;
-mod open;
-mod patient;
 mod reader;
+mod recovery;
 mod store;
 mod writer;
 

@@ -10,11 +10,11 @@ use semel::{Key, RecordId, Result, codec};
 use crate::clock::FlooredClock;
 use crate::error::{damaged, unavailable, unreadable_record};
 use crate::format::field::{large, put};
-use crate::format::frame::{self, HalfId, Seed, half};
+use crate::format::frame::{self, IndexKey, Seed, index_key};
 use crate::health::Health;
 use crate::index::entry::Kept;
 use crate::index::{Entry, Index};
-use crate::log::shelf::Shelf;
+use crate::log::segments::Segments;
 
 /// How often a record is looked for that moves while it is read, before something must be wrong.
 const TRIES_MAX: usize = 64;
@@ -26,7 +26,7 @@ pub(crate) struct Reader {
     /// Where the store is, in words for people.
     pub(crate) place: Box<str>,
     pub(crate) index: Arc<Index>,
-    pub(crate) shelf: Shelf,
+    pub(crate) segments: Segments,
     pub(crate) clock: FlooredClock,
     /// Whether engines may keep what they are answered.
     pub(crate) caching: Caching,
@@ -35,7 +35,7 @@ pub(crate) struct Reader {
 
 /// Whether a read may wait for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum Wait {
     /// Only what is in memory: the caller's thread has others to serve.
     Cached,
     Disk,
@@ -92,21 +92,21 @@ impl Reader {
     }
 
     /// The record with this id, if there is one that counts.
-    pub(crate) fn load(&self, id: &RecordId, patience: Patience) -> Result<Looked<Option<Arc<Record>>>> {
-        match self.index.get(&half(id)) {
+    pub(crate) fn load(&self, id: &RecordId, wait: Wait) -> Result<Looked<Option<Arc<Record>>>> {
+        match self.index.get(&index_key(id)) {
             None => Ok(Looked::Found(None)),
-            Some(entry) => self.at(&entry, Asked::Id(id), patience),
+            Some(entry) => self.at(&entry, Asked::Id(id), wait),
         }
     }
 
     /// The same, waiting for the disk if need be.
     pub(crate) fn load_from_disk(&self, id: &RecordId) -> Loaded {
-        self.index.get(&half(id)).map_or(Ok(None), |entry| self.read(&entry, Asked::Id(id)))
+        self.index.get(&index_key(id)).map_or(Ok(None), |entry| self.read(&entry, Asked::Id(id)))
     }
 
     /// The record at an entry, waiting for the disk if need be.
     pub(crate) fn read(&self, entry: &Entry, asked: Asked<'_>) -> Loaded {
-        match self.at(entry, asked, Patience::Disk)? {
+        match self.at(entry, asked, Wait::Disk)? {
             Looked::Found(record) => Ok(record),
             Looked::NotCached => Err(self.damage(entry, "was not read")),
         }
@@ -117,7 +117,7 @@ impl Reader {
         &self,
         entry: &Entry,
         asked: Asked<'_>,
-        patience: Patience,
+        wait: Wait,
     ) -> Result<Looked<Option<Arc<Record>>>> {
         let mut entry = *entry;
         for _ in 0..TRIES_MAX {
@@ -126,7 +126,7 @@ impl Reader {
             if kept == Kept::No {
                 return Ok(Looked::Found(None));
             }
-            match self.fetch(&entry, patience)? {
+            match self.fetch(&entry, wait)? {
                 Fetched::NotCached => return Ok(Looked::NotCached),
                 Fetched::Bytes(seed, bytes) => {
                     let record = self.decode(&entry, asked, seed, &bytes, now)?;
@@ -143,19 +143,19 @@ impl Reader {
 
     /// When exactly the keep of a record ends.
     pub(crate) fn kept_until(&self, entry: &Entry) -> Result<u64> {
-        match self.fetch(entry, Patience::Disk)? {
+        match self.fetch(entry, Wait::Disk)? {
             Fetched::Bytes(seed, bytes) => Ok(self.frame(entry, seed, &bytes)?.head.kept_until),
             Fetched::NotCached | Fetched::Moved => Ok(0),
         }
     }
 
-    fn fetch(&self, entry: &Entry, patience: Patience) -> Result<Fetched> {
-        let Some(segment) = self.shelf.get(entry.segment) else { return Ok(Fetched::Moved) };
+    fn fetch(&self, entry: &Entry, wait: Wait) -> Result<Fetched> {
+        let Some(segment) = self.segments.get(entry.segment) else { return Ok(Fetched::Moved) };
         let mut bytes = vec![0; large(entry.bytes())];
         let offset = u64::from(entry.offset);
-        let read = match patience {
-            Patience::Cached => segment.file.read_cached_at(&mut bytes, offset),
-            Patience::Disk => segment.file.read_at(&mut bytes, offset).map(Some),
+        let read = match wait {
+            Wait::Cached => segment.file.read_cached_at(&mut bytes, offset),
+            Wait::Disk => segment.file.read_at(&mut bytes, offset).map(Some),
         };
         match read {
             Ok(Some(read)) => {
@@ -190,7 +190,7 @@ impl Reader {
         let record = asked.decode(found.body).map_err(|why| {
             unreadable_record(&self.place, &crate::format::name::segment(entry.segment), entry.offset, why)
         })?;
-        if half(&record.key.id()) != entry.id || record.version.get() != entry.version {
+        if index_key(&record.key.id()) != entry.id || record.version.get() != entry.version {
             return Err(self.damage(entry, "holds another record than it says"));
         }
         if !asked.is(&record.key.id()) {
@@ -215,7 +215,7 @@ impl Reader {
     }
 
     fn page(&self, scan: &Scan) -> Page {
-        let first = scan.after.as_ref().map(half);
+        let first = scan.after.as_ref().map(index_key);
         let wanted = LOOKS_MAX.saturating_add(scan.limit);
         let entries = self.entries(scan, first.as_ref(), wanted);
         let may_be_more = entries.len() >= wanted;
@@ -256,11 +256,11 @@ impl Reader {
     }
 
     /// The entries to look at, in their order. What runs or is held is known without a walk through all.
-    fn entries(&self, scan: &Scan, first: Option<&HalfId>, wanted: usize) -> Vec<Entry> {
+    fn entries(&self, scan: &Scan, first: Option<&IndexKey>, wanted: usize) -> Vec<Entry> {
         let states = scan.filter.states.as_slice();
-        let is_stage = |state: &StateKind| matches!(state, StateKind::Running | StateKind::Held);
-        if !states.is_empty() && states.iter().all(is_stage) {
-            let ids = self.index.staged_from(states, first, wanted);
+        let is_unsettled = |state: &StateKind| matches!(state, StateKind::Running | StateKind::Held);
+        if !states.is_empty() && states.iter().all(is_unsettled) {
+            let ids = self.index.unsettled_from(states, first, wanted);
             return ids.iter().filter_map(|id| self.index.get(id)).collect();
         }
         self.index.from(first, wanted)
@@ -268,7 +268,7 @@ impl Reader {
 }
 
 /// The last id that begins like this.
-fn last_id_like(id: &HalfId) -> RecordId {
+fn last_id_like(id: &IndexKey) -> RecordId {
     let mut bytes = [u8::MAX; 32];
     put(&mut bytes, 0, id);
     RecordId::from_bytes(bytes)

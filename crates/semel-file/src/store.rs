@@ -8,14 +8,14 @@ use semel::store::{Answer, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, 
 use semel::{Error, ErrorKind, Key, RecordId, Result};
 use tokio::sync::oneshot;
 
+use crate::blocking_reader::BlockingReader;
 use crate::builder::FileStoreBuilder;
 use crate::disk::Disk;
-use crate::format::frame::half;
+use crate::format::frame::index_key;
 use crate::index::Entry;
 use crate::index::entry::Kept;
-use crate::open::Opened;
-use crate::patient::Patient;
-use crate::reader::{Asked, Looked, Patience, Reader};
+use crate::reader::{Asked, Looked, Reader, Wait};
+use crate::recovery::Recovered;
 use crate::writer::Writer;
 use crate::writer::ask::{Answered, Ask, SwapAsk, SweepAsk, Told};
 use crate::writer::queue::Queue;
@@ -39,7 +39,7 @@ pub struct FileStore {
 /// Who does the work.
 enum Work {
     /// A thread that writes, and one that reads what is not in memory.
-    Threads { queue: Arc<Queue>, writer: Option<JoinHandle<Result<()>>>, patient: Arc<Patient> },
+    Threads { queue: Arc<Queue>, writer: Option<JoinHandle<Result<()>>>, blocking: Arc<BlockingReader> },
     /// Whoever asks, one at a time.
     Inline(Arc<Mutex<Writer>>),
 }
@@ -61,26 +61,26 @@ impl FileStore {
     }
 
     /// Does all work on the threads of the callers.
-    pub(crate) fn inline(opened: Opened) -> Self {
-        let Opened { reader, start, steward } = opened;
-        let writer = Writer::new(Arc::clone(&reader), steward.inline(), start);
+    pub(crate) fn inline(opened: Recovered) -> Self {
+        let Recovered { reader, start, maintenance } = opened;
+        let writer = Writer::new(Arc::clone(&reader), maintenance.inline(), start);
         Self { reader, work: Work::Inline(Arc::new(Mutex::new(writer))) }
     }
 
     /// Does its work on threads of its own.
-    pub(crate) fn threaded(opened: Opened) -> Result<Self> {
-        let Opened { reader, start, steward } = opened;
+    pub(crate) fn threaded(opened: Recovered) -> Result<Self> {
+        let Recovered { reader, start, maintenance } = opened;
         let no_thread = |error: std::io::Error| {
             Error::new(ErrorKind::Unavailable, format!("cannot start a thread: {error}; raise the limit"))
                 .caused_by(error)
         };
         let queue = Arc::new(Queue::default());
-        let writer = Writer::new(Arc::clone(&reader), steward.threaded().map_err(no_thread)?, start);
+        let writer = Writer::new(Arc::clone(&reader), maintenance.threaded().map_err(no_thread)?, start);
         let thread = std::thread::Builder::new().name("semel-file-writer".to_owned());
         let asks = Arc::clone(&queue);
         let writer = thread.spawn(move || write_until_closed(writer, &asks)).map_err(no_thread)?;
-        let patient = Arc::new(Patient::start(Arc::clone(&reader)).map_err(no_thread)?);
-        Ok(Self { reader, work: Work::Threads { queue, writer: Some(writer), patient } })
+        let blocking = Arc::new(BlockingReader::start(Arc::clone(&reader)).map_err(no_thread)?);
+        Ok(Self { reader, work: Work::Threads { queue, writer: Some(writer), blocking } })
     }
 
     /// Stops cleanly, once everything that was asked is answered. Dropping does the same, and says nothing if it fails.
@@ -131,27 +131,27 @@ impl FileStore {
     /// A first claim of a key that is there needs no writer: most retries end here.
     fn stale_at_once(&self, batch: &[Swap]) -> Option<(Entry, Key)> {
         let [swap @ Swap { expected: None, .. }] = batch else { return None };
-        let entry = self.reader.index.get(&half(&swap.id()))?;
+        let entry = self.reader.index.get(&index_key(&swap.id()))?;
         let counts = entry.kept_at(self.reader.clock.now()) == Kept::Yes;
         counts.then(|| (entry, swap.next.key().clone()))
     }
 
     /// The record that stood in the way of a lone swap.
     fn stale(&self, entry: Entry, key: Key) -> Reply<SwapReplies> {
-        let patient = match &self.work {
+        let blocking = match &self.work {
             Work::Inline(_) => {
                 let found = self.reader.read(&entry, Asked::Key(&key));
                 return Reply::ready(Ok(self.reader.answer([swap_reply(found)].into())));
             }
-            Work::Threads { patient, .. } => patient,
+            Work::Threads { blocking, .. } => blocking,
         };
-        let found = match self.reader.at(&entry, Asked::Key(&key), Patience::Cached) {
+        let found = match self.reader.at(&entry, Asked::Key(&key), Wait::Cached) {
             Ok(Looked::Found(record)) => Ok(record),
             Err(why) => Err(why),
             Ok(Looked::NotCached) => {
-                let (reader, patient) = (Arc::clone(&self.reader), Arc::clone(patient));
+                let (reader, blocking) = (Arc::clone(&self.reader), Arc::clone(blocking));
                 return Reply::later(async move {
-                    let found = patient.read(move |reader| reader.read(&entry, Asked::Key(&key))).await;
+                    let found = blocking.read(move |reader| reader.read(&entry, Asked::Key(&key))).await;
                     Ok(reader.answer([swap_reply(found)].into()))
                 });
             }
@@ -199,14 +199,14 @@ impl Store for FileStore {
         let reader = Arc::clone(&self.reader);
         match &self.work {
             Work::Inline(_) => Reply::ready(heard_at_once(told).map(|told| replies(&reader, told))),
-            Work::Threads { patient, .. } => {
-                let patient = Arc::clone(patient);
+            Work::Threads { blocking, .. } => {
+                let blocking = Arc::clone(blocking);
                 Reply::later(async move {
                     let told = heard(told).await?;
                     if told.value.iter().all(|told| matches!(told, Told::Reply(_))) {
                         return Ok(replies(&reader, told));
                     }
-                    replies_from_disk(&reader, &patient, told).await
+                    replies_from_disk(&reader, &blocking, told).await
                 })
             }
         }
@@ -216,17 +216,17 @@ impl Store for FileStore {
         if let Err(error) = self.reader.health.check() {
             return Reply::ready(Err(error));
         }
-        let patient = match &self.work {
+        let blocking = match &self.work {
             Work::Inline(_) => {
                 let found = ids.iter().map(|id| self.reader.load_from_disk(id)).collect();
                 return Reply::ready(Ok(self.reader.answer(found)));
             }
-            Work::Threads { patient, .. } => patient,
+            Work::Threads { blocking, .. } => blocking,
         };
         let mut found: Vec<Loaded> = Vec::with_capacity(ids.len());
         let mut not_cached = Vec::new();
         for (at, id) in ids.into_iter().enumerate() {
-            found.push(match self.reader.load(&id, Patience::Cached) {
+            found.push(match self.reader.load(&id, Wait::Cached) {
                 Ok(Looked::Found(record)) => Ok(record),
                 Ok(Looked::NotCached) => {
                     not_cached.push((at, id));
@@ -238,12 +238,12 @@ impl Store for FileStore {
         if not_cached.is_empty() {
             return Reply::ready(Ok(self.reader.answer(found)));
         }
-        let (reader, patient) = (Arc::clone(&self.reader), Arc::clone(patient));
+        let (reader, blocking) = (Arc::clone(&self.reader), Arc::clone(blocking));
         Reply::later(async move {
             let load = |reader: &Reader, (at, id)| (at, reader.load_from_disk(&id));
             let read =
                 move |reader: &Reader| Ok(not_cached.into_iter().map(|one| load(reader, one)).collect());
-            let late: Vec<(usize, Loaded)> = patient.read(read).await?;
+            let late: Vec<(usize, Loaded)> = blocking.read(read).await?;
             for (at, loaded) in late {
                 if let Some(place) = found.get_mut(at) {
                     *place = loaded;
@@ -271,9 +271,9 @@ impl Store for FileStore {
         }
         match &self.work {
             Work::Inline(_) => Reply::ready(Ok(self.reader.scan(&scan))),
-            Work::Threads { patient, .. } => {
-                let patient = Arc::clone(patient);
-                Reply::later(async move { patient.read(move |reader| Ok(reader.scan(&scan))).await })
+            Work::Threads { blocking, .. } => {
+                let blocking = Arc::clone(blocking);
+                Reply::later(async move { blocking.read(move |reader| Ok(reader.scan(&scan))).await })
             }
         }
     }
@@ -306,7 +306,7 @@ fn replies(reader: &Reader, told: Answered<Vec<Told>>) -> Answer<SwapReplies> {
 /// The same, on a thread that must not wait for the disk.
 async fn replies_from_disk(
     reader: &Reader,
-    patient: &Patient,
+    blocking: &BlockingReader,
     told: Answered<Vec<Told>>,
 ) -> Result<Answer<SwapReplies>> {
     let mut replies = SwapReplies::with_capacity(told.value.len());
@@ -314,10 +314,10 @@ async fn replies_from_disk(
         replies.push(match told {
             Told::Reply(reply) => reply,
             Told::Found(entry, key) => {
-                let found = match reader.at(&entry, Asked::Key(&key), Patience::Cached) {
+                let found = match reader.at(&entry, Asked::Key(&key), Wait::Cached) {
                     Ok(Looked::Found(record)) => Ok(record),
                     Ok(Looked::NotCached) => {
-                        patient.read(move |reader| reader.read(&entry, Asked::Key(&key))).await
+                        blocking.read(move |reader| reader.read(&entry, Asked::Key(&key))).await
                     }
                     Err(why) => Err(why),
                 };

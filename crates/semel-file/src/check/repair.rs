@@ -14,7 +14,7 @@ use crate::error::unavailable;
 use crate::format::field::large;
 use crate::format::frame::FRAME_HEAD_BYTES;
 use crate::format::name;
-use crate::open::Opening;
+use crate::recovery::Recovery;
 use crate::writer::Writer;
 
 /// How far versions jump: what was damaged may have had greater ones than what is left, and none may be handed out again.
@@ -41,7 +41,7 @@ pub fn repair(
         let message = format!("{to_place}: holds {name}; nothing was changed: give an empty folder");
         return Err(Error::new(ErrorKind::Invalid, message));
     }
-    let opening = Opening {
+    let opening = Recovery {
         disk: Arc::new(folder),
         place: to_place,
         clock: Arc::new(SystemClock::new()),
@@ -50,7 +50,7 @@ pub fn repair(
     };
     let mut opened = opening.open()?;
     opened.start.next_version = survey.version.saturating_add(VERSIONS_SKIPPED);
-    let mut copy = Writer::new(opened.reader, opened.steward.inline(), opened.start);
+    let mut copy = Writer::new(opened.reader, opened.maintenance.inline(), opened.start);
     let mut words: Vec<&Word> = survey.words.values().collect();
     // In the order of the log, so that the copy ages as the original did.
     words.sort_unstable_by_key(|word| (word.segment, word.offset));

@@ -9,9 +9,9 @@ use super::findings::Findings;
 use crate::disk::Disk;
 use crate::error::unavailable;
 use crate::format::field::{large, small};
-use crate::format::frame::{self, ALIGN, Frame, HalfId, Head, Kind, Seed, padded, plausible_bytes};
+use crate::format::frame::{self, ALIGN, Frame, Head, IndexKey, Kind, Seed, padded, plausible_bytes};
 use crate::format::header::{HEADER_BYTES, Header};
-use crate::format::mark::{self, MARK_BYTES, StoreId, Unreadable};
+use crate::format::identity::{self, IDENTITY_BYTES, StoreId, Unreadable};
 use crate::format::name;
 use crate::format::walk::{Behind, look_behind};
 use crate::log::segment::Segment;
@@ -30,7 +30,7 @@ pub(super) struct Survey<'a> {
     place: &'a str,
     pub(super) store: StoreId,
     pub(super) findings: Findings,
-    pub(super) words: HashMap<HalfId, Word>,
+    pub(super) words: HashMap<IndexKey, Word>,
     /// The greatest version that was seen.
     pub(super) version: u64,
     /// The oldest segment that is needed, as far as is known.
@@ -94,7 +94,7 @@ impl<'a> Survey<'a> {
         let header = Header::decode(&content, self.store, number);
         if header.is_err() && matches!(ends, Ends::Open) {
             let behind = look_behind(&*segment.file, segment.seed, HEADER_BYTES, small(content.len()));
-            if !matches!(behind.map_err(cannot)?, Behind::LaterRun { .. }) {
+            if !matches!(behind.map_err(cannot)?, Behind::LaterBatch { .. }) {
                 // Not begun yet: a spare, or a first run that nobody was told about.
                 return Ok(Ends::Open);
             }
@@ -171,28 +171,28 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// The store's id: from its mark, or, if that is damaged, from any header that is whole.
+/// The store's id: from its identity, or, if that is damaged, from any header that is whole.
 fn store_id(disk: &dyn Disk, place: &str, numbers: &[u32], findings: &mut Findings) -> Result<StoreId> {
-    let mut bytes = [0; MARK_BYTES];
-    let why = match disk.open(name::MARK).and_then(|file| file.read_at(&mut bytes, 0)) {
-        Ok(read) => match mark::decode(bytes.get(..read).unwrap_or_default()) {
+    let mut bytes = [0; IDENTITY_BYTES];
+    let why = match disk.open(name::IDENTITY).and_then(|file| file.read_at(&mut bytes, 0)) {
+        Ok(read) => match identity::decode(bytes.get(..read).unwrap_or_default()) {
             Ok(store) => return Ok(store),
             Err(why) => unreadable_word(why),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => "is missing".to_owned(),
-        Err(error) => return Err(unavailable(place, "read its mark", error)),
+        Err(error) => return Err(unavailable(place, "read its identity", error)),
     };
     for number in numbers {
         let mut bytes = vec![0; large(HEADER_BYTES)];
         let read = disk.open(&name::segment(*number)).and_then(|file| file.read_at(&mut bytes, 0));
         if let Some(store) = read.ok().and_then(|_| Header::store(&bytes)) {
-            findings.damage(name::MARK, 0, small(MARK_BYTES), why);
+            findings.damage(name::IDENTITY, 0, small(IDENTITY_BYTES), why);
             return Ok(store);
         }
     }
     let message = format!(
         "{place}: {} {why}, and there is no segment, so it is no store; give the folder of one",
-        name::MARK
+        name::IDENTITY
     );
     Err(Error::new(ErrorKind::Invalid, message))
 }
@@ -219,7 +219,7 @@ fn next_whole(content: &[u8], seed: Seed, after: u32, end: u32) -> Option<u32> {
 /// Whether something behind `at` could only be written after what is at `at` was synced.
 fn proves_sync(segment: &Segment, at: u32, end: u32) -> bool {
     let behind = look_behind(&*segment.file, segment.seed, at, end);
-    behind.is_ok_and(|behind| matches!(behind, Behind::LaterRun { .. }))
+    behind.is_ok_and(|behind| matches!(behind, Behind::LaterBatch { .. }))
 }
 
 fn is_zeros(content: &[u8], at: u32, end: u32) -> bool {

@@ -149,7 +149,7 @@ impl DiskFile for File {
         let wanted = into.len();
         match rustix::io::preadv2(self, &mut [IoSliceMut::new(into)], offset, ReadWriteFlags::NOWAIT) {
             Ok(read) if read == wanted => Ok(Some(read)),
-            // Part of it is not in memory, or the file ends here: the patient read tells which.
+            // Part of it is not in memory, or the file ends here: the blocking read tells which.
             Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 Ok(None)
             }

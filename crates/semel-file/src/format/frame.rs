@@ -14,7 +14,7 @@ use semel::clock::Timestamp;
 use semel::record::StateKind;
 
 use super::field::{chunk_at, large, put, small, u32_at, u64_at};
-use super::mark::StoreId;
+use super::identity::StoreId;
 
 /// What stands before the encoded record.
 pub(crate) const FRAME_HEAD_BYTES: u32 = 56;
@@ -37,10 +37,10 @@ pub(crate) enum Kind {
 }
 
 /// The first half of a record's id: enough to tell records apart, and checked against the whole when one is read.
-pub(crate) type HalfId = [u8; 16];
+pub(crate) type IndexKey = [u8; 16];
 
 /// The half of the id that frames and the index carry.
-pub(crate) fn half(id: &RecordId) -> HalfId {
+pub(crate) fn index_key(id: &RecordId) -> IndexKey {
     let [half, _] = id.as_bytes().as_chunks::<16>().0 else { return [0; 16] };
     *half
 }
@@ -55,7 +55,7 @@ pub(crate) struct Head {
     pub(crate) kept_until: u64,
     /// The store's now when it was written.
     pub(crate) moment: Timestamp,
-    pub(crate) id: HalfId,
+    pub(crate) id: IndexKey,
 }
 
 /// A frame as it was found.
@@ -84,12 +84,12 @@ impl Seed {
     }
 }
 
-/// Appends a frame to a run that began at `run_start`; `offset` is where in the segment the frame will be. The body
+/// Appends a frame to a run that began at `batch_start`; `offset` is where in the segment the frame will be. The body
 /// must fit [`FRAME_BYTES_MAX`]. Returns the length of the frame without its padding.
 pub(crate) fn push(
     run: &mut Vec<u8>,
     seed: Seed,
-    run_start: u32,
+    batch_start: u32,
     offset: u32,
     head: &Head,
     body: &[u8],
@@ -98,7 +98,7 @@ pub(crate) fn push(
     let bytes = FRAME_HEAD_BYTES.saturating_add(small(body.len()));
     run.extend_from_slice(&[0; 4]);
     run.extend_from_slice(&bytes.to_le_bytes());
-    run.extend_from_slice(&run_start.to_le_bytes());
+    run.extend_from_slice(&batch_start.to_le_bytes());
     run.extend_from_slice(&[tag(head.kind), 0, 0, 0]);
     run.extend_from_slice(&head.version.to_le_bytes());
     run.extend_from_slice(&head.kept_until.to_le_bytes());

@@ -8,7 +8,7 @@
 use semel::clock::Timestamp;
 
 use super::field::{chunk_at, put, u32_at, u64_at};
-use super::mark::{FORMAT, StoreId, Unreadable};
+use super::identity::{FORMAT, StoreId, Unreadable};
 
 const MAGIC: [u8; 8] = *b"SEMELLOG";
 /// How long a header is, and where the first frame begins.

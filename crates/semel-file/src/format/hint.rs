@@ -7,8 +7,8 @@
 //! ```
 
 use super::field::{chunk_at, large, small, u32_at, u64_at};
-use super::frame::HalfId;
-use super::mark::{FORMAT, StoreId};
+use super::frame::IndexKey;
+use super::identity::{FORMAT, StoreId};
 
 const MAGIC: [u8; 8] = *b"SEMELHNT";
 const HEAD_BYTES: usize = 40;
@@ -17,7 +17,7 @@ const LINE_BYTES: usize = 36;
 /// One record that is alive in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    pub(crate) id: HalfId,
+    pub(crate) id: IndexKey,
     pub(crate) version: u64,
     pub(crate) offset: u32,
     /// Length and state, as the index packs them.

@@ -1,7 +1,7 @@
 //! Which file is which.
 
 /// The file that names the store.
-pub(crate) const MARK: &str = "semel.store";
+pub(crate) const IDENTITY: &str = "semel.store";
 /// What is being made, and means nothing until it has its real name.
 const UNFINISHED: &str = ".tmp";
 const SEGMENT: &str = ".log";
@@ -25,7 +25,7 @@ pub(crate) fn unfinished(name: &str) -> String {
 /// What a file is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    Mark,
+    Identity,
     Segment(u32),
     Hint(u32),
     Unfinished,
@@ -34,8 +34,8 @@ pub(crate) enum Role {
 
 /// What a file is, by its name.
 pub(crate) fn role(name: &str) -> Role {
-    if name == MARK {
-        return Role::Mark;
+    if name == IDENTITY {
+        return Role::Identity;
     }
     if let Some(whole) = name.strip_suffix(UNFINISHED) {
         return if role(whole) == Role::Foreign { Role::Foreign } else { Role::Unfinished };
@@ -57,7 +57,7 @@ pub(crate) fn role(name: &str) -> Role {
 pub(crate) fn segment_number(name: &str) -> Option<u32> {
     match role(name) {
         Role::Segment(number) => Some(number),
-        Role::Mark | Role::Hint(_) | Role::Unfinished | Role::Foreign => None,
+        Role::Identity | Role::Hint(_) | Role::Unfinished | Role::Foreign => None,
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(role(&segment(0x1f)), Role::Segment(31));
         assert_eq!(role(&hint(u32::MAX)), Role::Hint(u32::MAX));
         assert_eq!(role(&unfinished(&segment(7))), Role::Unfinished);
-        assert_eq!(role(MARK), Role::Mark);
+        assert_eq!(role(IDENTITY), Role::Identity);
         for foreign in ["1f.log", "0000001F.log", "photo.jpg", "photo.tmp", ".log", "000000001.hint"] {
             assert_eq!(role(foreign), Role::Foreign, "{foreign}");
         }

@@ -91,9 +91,9 @@ pub(crate) enum Behind {
     /// Zeros up to the end.
     Nothing,
     /// What a cut left of the last run, which nobody was told about. Its last byte that is not zero is before this.
-    TornRun { until: u32 },
+    TornBatch { until: u32 },
     /// A frame of a later run: what is damaged here was synced, and somebody may have been told about it.
-    LaterRun { offset: u32 },
+    LaterBatch { offset: u32 },
 }
 
 /// Looks behind `at`, where something is that is no frame.
@@ -105,15 +105,15 @@ pub(crate) fn look_behind(file: &dyn DiskFile, seed: Seed, at: u32, end: u32) ->
     for from in (0..=last).step_by(large(ALIGN)) {
         let Some(bytes) = rest.get(from..).and_then(plausible_bytes) else { continue };
         let offset = at.saturating_add(small(from));
-        let run_start = rest.get(from..).map_or(0, |frame| u32_at(frame, 8));
+        let batch_start = rest.get(from..).map_or(0, |frame| u32_at(frame, 8));
         // The first run begins behind the header, and proves nothing about it: both are one write.
-        if run_start <= at.max(HEADER_BYTES) || run_start > offset {
+        if batch_start <= at.max(HEADER_BYTES) || batch_start > offset {
             continue;
         }
         let whole = rest.get(from..from.saturating_add(large(bytes)));
         if whole.is_some_and(|whole| is_whole(whole, seed, offset)) {
-            return Ok(Behind::LaterRun { offset });
+            return Ok(Behind::LaterBatch { offset });
         }
     }
-    Ok(Behind::TornRun { until: at.saturating_add(small(last)).saturating_add(1) })
+    Ok(Behind::TornBatch { until: at.saturating_add(small(last)).saturating_add(1) })
 }

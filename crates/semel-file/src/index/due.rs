@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::entry::Due;
-use super::shard::{Hint, shard_of};
+use super::shard::{IdPrefix, shard_of};
 
 /// How many notes are put in order at a time: callers wait for it.
 const ORDERED_MAX: usize = 1 << 18;
@@ -12,14 +12,14 @@ const ORDERED_MAX: usize = 1 << 18;
 /// at or before that end; the ones that a later write made wrong are dropped when their time comes.
 #[derive(Debug, Default)]
 pub(crate) struct DueNotes {
-    seconds: BTreeMap<Due, Vec<Hint>>,
+    seconds: BTreeMap<Due, Vec<IdPrefix>>,
     /// Notes whose time has come, in the order of their hints: one shard after the other is swept while its memory is at
     /// hand, which is many times faster than here and there.
-    overdue: Vec<Hint>,
+    overdue: Vec<IdPrefix>,
 }
 
 impl DueNotes {
-    pub(crate) fn add(&mut self, due: Due, hint: Hint) {
+    pub(crate) fn add(&mut self, due: Due, hint: IdPrefix) {
         if due < Due::NEVER {
             self.seconds.entry(due).or_default().push(hint);
         }
@@ -27,7 +27,7 @@ impl DueNotes {
 
     /// Notes of at most so many records of one shard at or before `latest`. They are gone from here: whoever takes them adds
     /// them again if need be.
-    pub(crate) fn take_overdue(&mut self, latest: Due, most: usize) -> Vec<Hint> {
+    pub(crate) fn take_overdue(&mut self, latest: Due, most: usize) -> Vec<IdPrefix> {
         if self.overdue.is_empty() {
             self.gather(latest);
         }
@@ -47,12 +47,12 @@ impl DueNotes {
     }
 
     /// All notes of one second.
-    pub(crate) fn take_second(&mut self, due: Due) -> Vec<Hint> {
+    pub(crate) fn take_second(&mut self, due: Due) -> Vec<IdPrefix> {
         self.seconds.remove(&due).unwrap_or_default()
     }
 
     /// Puts notes of one second back.
-    pub(crate) fn put_back(&mut self, due: Due, hints: Vec<Hint>) {
+    pub(crate) fn put_back(&mut self, due: Due, hints: Vec<IdPrefix>) {
         if !hints.is_empty() {
             self.seconds.entry(due).or_default().extend(hints);
         }

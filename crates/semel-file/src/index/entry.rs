@@ -3,7 +3,7 @@
 use semel::clock::Timestamp;
 use semel::record::StateKind;
 
-use crate::format::frame::{FOREVER, Frame, HalfId, Head, Kind};
+use crate::format::frame::{FOREVER, Frame, Head, IndexKey, Kind};
 use crate::format::hint::Line;
 
 const STATE_SHIFT: u32 = 30;
@@ -14,7 +14,7 @@ const SECOND_MICROS: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) version: u64,
-    pub(crate) id: HalfId,
+    pub(crate) id: IndexKey,
     pub(crate) segment: u32,
     pub(crate) offset: u32,
     /// The length of its frame, and in the two highest bits its state.

@@ -4,18 +4,18 @@ use hashbrown::HashTable;
 
 use super::entries::Entries;
 use super::entry::Entry;
-use crate::format::frame::HalfId;
+use crate::format::frame::IndexKey;
 
 /// The first bytes of an id: what the notes of [`due`](super::due) know a record by.
-pub(crate) type Hint = u32;
+pub(crate) type IdPrefix = u32;
 
 /// The hint of an id.
-pub(crate) fn hint(id: &HalfId) -> Hint {
+pub(crate) fn hint(id: &IndexKey) -> IdPrefix {
     id.first_chunk().map_or(0, |first| u32::from_be_bytes(*first))
 }
 
 /// Which shard a hint belongs to: the one of its first byte, so that a walk through the shards is in the order of ids.
-pub(super) fn shard_of(hint: Hint) -> u8 {
+pub(super) fn shard_of(hint: IdPrefix) -> u8 {
     let [first, ..] = hint.to_be_bytes();
     first
 }
@@ -27,7 +27,7 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn get(&self, id: &HalfId, secret: u64) -> Option<&Entry> {
+    pub(super) fn get(&self, id: &IndexKey, secret: u64) -> Option<&Entry> {
         let place = self.places.find(hash(hint(id), secret), |place| self.id_at(*place) == Some(id))?;
         self.at(*place)
     }
@@ -49,14 +49,14 @@ impl Shard {
         None
     }
 
-    pub(super) fn remove(&mut self, id: &HalfId, secret: u64) -> Option<Entry> {
+    pub(super) fn remove(&mut self, id: &IndexKey, secret: u64) -> Option<Entry> {
         self.remove_with_hint(hint(id), |entry| entry.id == *id, secret)
     }
 
     /// Removes an entry with this hint that is wanted gone.
     pub(super) fn remove_with_hint(
         &mut self,
-        wanted: Hint,
+        wanted: IdPrefix,
         is_it: impl Fn(&Entry) -> bool,
         secret: u64,
     ) -> Option<Entry> {
@@ -89,7 +89,7 @@ impl Shard {
     }
 
     /// The entries with this hint: one, as good as always.
-    pub(super) fn with_hint(&self, wanted: Hint, secret: u64) -> impl Iterator<Item = &Entry> {
+    pub(super) fn with_hint(&self, wanted: IdPrefix, secret: u64) -> impl Iterator<Item = &Entry> {
         self.places
             .iter_hash(hash(wanted, secret))
             .filter_map(|place| self.at(*place))
@@ -97,7 +97,7 @@ impl Shard {
     }
 
     /// The entries from half an id on, in the order of their ids, at most so many.
-    pub(super) fn from(&self, first: Option<&HalfId>, limit: usize) -> Vec<Entry> {
+    pub(super) fn from(&self, first: Option<&IndexKey>, limit: usize) -> Vec<Entry> {
         let mut found: Vec<Entry> =
             self.entries.iter().filter(|entry| first.is_none_or(|id| entry.id >= *id)).copied().collect();
         if found.len() > limit && limit > 0 {
@@ -121,7 +121,7 @@ impl Shard {
         self.entries.get(index(place))
     }
 
-    fn id_at(&self, place: u32) -> Option<&HalfId> {
+    fn id_at(&self, place: u32) -> Option<&IndexKey> {
         self.at(place).map(|entry| &entry.id)
     }
 }
@@ -131,7 +131,7 @@ fn index(place: u32) -> usize {
 }
 
 /// Strangers choose the keys behind the ids and could choose many that fall into one place, so a secret goes in.
-fn hash(hint: Hint, secret: u64) -> u64 {
+fn hash(hint: IdPrefix, secret: u64) -> u64 {
     let product = (u64::from(hint) ^ secret).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     // The low half of a product knows only the low half of its factors; the high half knows all.
     product ^ (product >> 32)

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::disk::Disk;
 use crate::format::hint::{self, Line};
-use crate::format::mark::StoreId;
+use crate::format::identity::StoreId;
 use crate::format::name;
 use crate::format::walk::{Step, Walk};
 use crate::index::{Entry, Index};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, DiskFile};
 use crate::format::frame::Seed;
-use crate::format::mark::StoreId;
+use crate::format::identity::StoreId;
 use crate::format::name;
 
 /// Zeros are written in pieces of this size.

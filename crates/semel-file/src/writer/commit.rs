@@ -3,7 +3,7 @@
 use semel::record::StateKind;
 
 use super::ask::{answer, refuse};
-use super::turn::Writer;
+use super::judge::Writer;
 use crate::format::header::Header;
 use crate::index::due::DueNotes;
 use crate::index::{Entry, hint_of};
@@ -18,7 +18,7 @@ impl Writer {
                 number: self.start.active.number,
                 first_version: self.start.next_version,
                 moment: self.reader.clock.now(),
-                oldest: self.start.accounts.oldest(),
+                oldest: self.start.usage.oldest(),
                 previous_end: self.start.previous_end,
             };
             self.run.bytes.extend_from_slice(&header.encode(self.start.store));
@@ -49,7 +49,7 @@ impl Writer {
             return;
         }
         if self.run.end() > self.run.start {
-            self.start.accounts.written(self.run.bytes.len() as u64);
+            self.start.usage.written(self.run.bytes.len() as u64);
             self.start.tail = self.run.end();
             self.apply();
         }
@@ -81,14 +81,14 @@ impl Writer {
     pub(super) fn let_count(&mut self, entry: Entry) {
         let replaced = self.reader.index.put(entry);
         if let Some(replaced) = &replaced {
-            self.start.accounts.remove(replaced);
+            self.start.usage.remove(replaced);
         }
-        self.start.accounts.add(&entry);
+        self.start.usage.add(&entry);
         note_due(&mut self.start.notes, replaced.as_ref(), &entry);
     }
 }
 
-/// Sees to it that an entry is looked at when its keep is over. What runs is in the stages, and needs no note.
+/// Sees to it that an entry is looked at when its keep is over. What runs is in the unsettled, and needs no note.
 pub(crate) fn note_due(notes: &mut DueNotes, replaced: Option<&Entry>, entry: &Entry) {
     let is_noted = |entry: &Entry| entry.state() != StateKind::Running;
     let is_known = replaced.is_some_and(|replaced| is_noted(replaced) && replaced.due <= entry.due);

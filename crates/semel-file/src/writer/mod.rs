@@ -3,21 +3,21 @@
 //! - [`ask`]: what callers ask for, and what they are told. [`queue`]: where asks wait.
 //! - [`turn`]: from asks to answers. [`run`]: what is written, and synced, in one go. [`place`]: where its frames go.
 //!   [`commit`]: when it is on disk for good. [`start`]: what a writer starts from.
-//! - [`accounts`]: how much of each segment still counts. [`reclaim`]: getting rid of segments that hardly do.
+//! - [`usage`]: how much of each segment still counts. [`reclaim`]: getting rid of segments that hardly do.
 //! - [`sweep`]: forgetting what is past its keep.
 
-mod accounts;
+mod append;
 pub(crate) mod ask;
+mod batch;
 mod commit;
-mod place;
+mod judge;
 pub(crate) mod queue;
 mod reclaim;
-mod run;
-mod start;
+mod state;
 mod sweep;
-mod turn;
+mod usage;
 
-pub(crate) use accounts::Accounts;
 pub(crate) use commit::note_due;
-pub(crate) use start::{SEGMENT_BYTES_MIN, Start};
-pub(crate) use turn::Writer;
+pub(crate) use judge::Writer;
+pub(crate) use state::{LogState, SEGMENT_BYTES_MIN};
+pub(crate) use usage::Usage;

@@ -4,8 +4,8 @@
 use semel::clock::Timestamp;
 use semel::store::Swept;
 
-use super::run::Move;
-use super::turn::Writer;
+use super::batch::Move;
+use super::judge::Writer;
 use crate::format::frame::{Head, Kind};
 use crate::format::header::HEADER_BYTES;
 use crate::format::walk::{Step, Walk};
@@ -33,7 +33,7 @@ impl Writer {
     /// Whether the log is worth making smaller, and can be.
     pub(super) fn has_to_reclaim(&self) -> bool {
         let is_possible = self.reclaiming == Reclaiming::Goes && self.reader.health.check().is_ok();
-        is_possible && (self.start.accounts.dead() > 0 || self.should_move())
+        is_possible && (self.start.usage.dead() > 0 || self.should_move())
     }
 
     /// Somebody asked for something: what had no place before may have one now.
@@ -58,18 +58,16 @@ impl Writer {
         if self.rest_turns > 0 {
             return false;
         }
-        let accounts = &self.start.accounts;
+        let usage = &self.start.usage;
         let slack = u64::from(self.start.capacity).saturating_mul(2);
-        let is_worth_it =
-            accounts.total_bytes() > accounts.live_bytes().saturating_mul(2).saturating_add(slack);
-        is_worth_it
-            && accounts.oldest_sealed().is_some_and(|(_, oldest)| !self.would_crowd(oldest.live_bytes))
+        let is_worth_it = usage.total_bytes() > usage.live_bytes().saturating_mul(2).saturating_add(slack);
+        is_worth_it && usage.oldest_sealed().is_some_and(|(_, oldest)| !self.would_crowd(oldest.live_bytes))
     }
 
     /// On a full disk, what is left is for those that are running.
     fn would_crowd(&self, bytes: u64) -> bool {
         let left = u64::from(self.start.capacity.saturating_sub(self.run.end()));
-        self.steward.has_no_room() && bytes > left / 4
+        self.maintenance.has_no_room() && bytes > left / 4
     }
 
     /// Takes the next step: drops what is dead, or moves a little out of the oldest segment.
@@ -78,9 +76,9 @@ impl Writer {
         if !self.has_to_reclaim() {
             return;
         }
-        let dead = self.start.accounts.dead();
+        let dead = self.start.usage.dead();
         if dead > 0 {
-            self.note_forget(self.start.accounts.oldest().saturating_add(dead));
+            self.note_forget(self.start.usage.oldest().saturating_add(dead));
         } else {
             self.move_some();
         }
@@ -100,11 +98,11 @@ impl Writer {
 
     /// The note is on disk: the segments may go.
     pub(super) fn forget_before(&mut self, oldest: u32) {
-        while self.start.accounts.oldest() < oldest {
-            let number = self.start.accounts.oldest();
-            self.reader.shelf.remove(number);
-            self.steward.remove(number);
-            self.start.accounts.close_oldest();
+        while self.start.usage.oldest() < oldest {
+            let number = self.start.usage.oldest();
+            self.reader.segments.remove(number);
+            self.maintenance.remove(number);
+            self.start.usage.close_oldest();
             self.moved_until = HEADER_BYTES;
             self.reclaiming = Reclaiming::Goes;
         }
@@ -112,8 +110,8 @@ impl Writer {
 
     /// Copies what still counts in the next part of the oldest segment.
     fn move_some(&mut self) {
-        let Some((number, account)) = self.start.accounts.oldest_sealed() else { return };
-        let Some(segment) = self.reader.shelf.get(number) else { return };
+        let Some((number, account)) = self.start.usage.oldest_sealed() else { return };
+        let Some(segment) = self.reader.segments.get(number) else { return };
         let end = u32::try_from(account.bytes).unwrap_or(u32::MAX);
         let mut walk = Walk::from(&*segment.file, segment.seed, self.moved_until, end);
         let until = self.moved_until.saturating_add(LOOK_BYTES);

@@ -5,11 +5,11 @@ use semel::record::StateKind;
 use semel::store::Swept;
 
 use super::ask::{SweepAsk, answer, refuse};
-use super::turn::Writer;
-use crate::format::frame::HalfId;
+use super::judge::Writer;
+use crate::format::frame::IndexKey;
 use crate::index::Entry;
 use crate::index::entry::{Due, Kept};
-use crate::index::shard::Hint;
+use crate::index::shard::IdPrefix;
 
 /// How many records one turn removes: callers wait meanwhile.
 const TURN_RECORDS: usize = 4_096;
@@ -55,10 +55,10 @@ impl Writer {
     }
 
     /// Forgets the records behind notes of one shard that are past their keep; those that are not are noted down for later.
-    fn forget_past(&mut self, hints: Vec<Hint>, past: Due) -> usize {
+    fn forget_past(&mut self, hints: Vec<IdPrefix>, past: Due) -> usize {
         let noted = hints.len();
-        let accounts = &mut self.start.accounts;
-        let left = self.reader.index.remove_past(hints, past, |entry| accounts.remove(entry));
+        let usage = &mut self.start.usage;
+        let left = self.reader.index.remove_past(hints, past, |entry| usage.remove(entry));
         for hint in &left {
             for entry in self.reader.index.with_hint(*hint) {
                 if entry.state() != StateKind::Running {
@@ -111,10 +111,10 @@ impl Writer {
         }
     }
 
-    fn forget(&mut self, id: &HalfId) -> usize {
+    fn forget(&mut self, id: &IndexKey) -> usize {
         match self.reader.index.remove(id) {
             Some(entry) => {
-                self.start.accounts.remove(&entry);
+                self.start.usage.remove(&entry);
                 1
             }
             None => 0,

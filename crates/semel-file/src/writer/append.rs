@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::turn::Writer;
+use super::judge::Writer;
 use crate::error::is_full;
 use crate::format::field::small;
 use crate::format::frame::{self, FRAME_HEAD_BYTES, Head, Kind, padded};
@@ -84,7 +84,7 @@ impl Writer {
 
     /// Goes on in the next segment. Its header is written with its first frames.
     fn roll(&mut self) -> std::result::Result<(), NoPlace> {
-        let (segment, capacity) = match self.steward.take_spare() {
+        let (segment, capacity) = match self.maintenance.take_spare() {
             Ok(spare) => spare,
             Err(NoSpare::NoRoom(why)) => return Err(NoPlace::Full(why)),
             Err(NoSpare::Failed(why)) => {
@@ -96,11 +96,11 @@ impl Writer {
         self.start.previous_end = self.start.tail;
         self.start.tail = 0;
         self.start.capacity = capacity;
-        self.start.accounts.open();
-        self.reader.shelf.add(Arc::clone(&self.start.active));
-        self.steward.hint(sealed, self.start.previous_end);
+        self.start.usage.open();
+        self.reader.segments.add(Arc::clone(&self.start.active));
+        self.maintenance.hint(sealed, self.start.previous_end);
         let next = self.start.active.number.saturating_add(1);
-        self.steward.want_spare(Wanted { number: next, bytes: self.start.next_segment_bytes() });
+        self.maintenance.want_spare(Wanted { number: next, bytes: self.start.next_segment_bytes() });
         self.begin_run();
         Ok(())
     }

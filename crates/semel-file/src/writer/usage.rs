@@ -7,7 +7,7 @@ use crate::index::Entry;
 
 /// One segment's account.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Account {
+pub(crate) struct SegmentUsage {
     /// How many bytes of it are written.
     pub(crate) bytes: u64,
     /// How many of them are the newest word on a record.
@@ -16,16 +16,16 @@ pub(crate) struct Account {
     pub(crate) live: u64,
 }
 
-/// The accounts of all segments, from the oldest that is needed to the one that is written.
+/// The usage of all segments, from the oldest that is needed to the one that is written.
 #[derive(Debug, Default)]
-pub(crate) struct Accounts {
+pub(crate) struct Usage {
     oldest: u32,
-    segments: VecDeque<Account>,
+    segments: VecDeque<SegmentUsage>,
     total: u64,
     live: u64,
 }
 
-impl Accounts {
+impl Usage {
     pub(crate) fn starting_at(oldest: u32) -> Self {
         Self { oldest, ..Self::default() }
     }
@@ -37,7 +37,7 @@ impl Accounts {
 
     /// Opens the account of the next segment.
     pub(crate) fn open(&mut self) {
-        self.segments.push_back(Account::default());
+        self.segments.push_back(SegmentUsage::default());
     }
 
     /// So many more bytes are written in the newest segment.
@@ -85,7 +85,7 @@ impl Accounts {
     }
 
     /// The account of the oldest segment, unless it is the newest as well.
-    pub(crate) fn oldest_sealed(&self) -> Option<(u32, Account)> {
+    pub(crate) fn oldest_sealed(&self) -> Option<(u32, SegmentUsage)> {
         let account = self.segments.front().filter(|_| self.segments.len() > 1)?;
         Some((self.oldest, *account))
     }
@@ -100,7 +100,7 @@ impl Accounts {
         self.live
     }
 
-    fn account_mut(&mut self, segment: u32) -> Option<&mut Account> {
+    fn account_mut(&mut self, segment: u32) -> Option<&mut SegmentUsage> {
         let place = usize::try_from(segment.checked_sub(self.oldest)?).ok()?;
         self.segments.get_mut(place)
     }

@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use semel::record::StateKind;
 
 use super::entry::{Due, Entry};
-use crate::format::frame::HalfId;
+use crate::format::frame::IndexKey;
 
 /// The records that are not settled.
 #[derive(Debug, Default)]
-pub(crate) struct Stages {
+pub(crate) struct Unsettled {
     /// By the end of their keep, because a sweep asks for the first ones.
-    running: BTreeSet<(Due, HalfId)>,
-    held: BTreeSet<HalfId>,
+    running: BTreeSet<(Due, IndexKey)>,
+    held: BTreeSet<IndexKey>,
 }
 
-impl Stages {
+impl Unsettled {
     pub(crate) fn add(&mut self, entry: &Entry) {
         match entry.state() {
             StateKind::Running => drop(self.running.insert((entry.due, entry.id))),
@@ -33,12 +33,12 @@ impl Stages {
     }
 
     /// The running records whose keep ends at or before `latest`, earliest first.
-    pub(crate) fn running_due(&self, latest: Due) -> impl Iterator<Item = HalfId> {
+    pub(crate) fn running_due(&self, latest: Due) -> impl Iterator<Item = IndexKey> {
         self.running.range(..=(latest, [u8::MAX; 16])).map(|(_, id)| *id)
     }
 
     /// The ids of the records that may be in these states from half an id on, in their order, at most so many.
-    pub(crate) fn from(&self, states: &[StateKind], first: Option<&HalfId>, limit: usize) -> Vec<HalfId> {
+    pub(crate) fn from(&self, states: &[StateKind], first: Option<&IndexKey>, limit: usize) -> Vec<IndexKey> {
         let wants = |state: StateKind| states.contains(&state);
         // A run whose lease lapsed under `hold` is held. What runs under `hold` is kept for ever, so among the others
         // there is none.

@@ -7,12 +7,12 @@ use semel::clock::Timestamp;
 use semel::record::Record;
 
 use super::ask::{Caller, Told};
-use crate::format::frame::HalfId;
+use crate::format::frame::IndexKey;
 use crate::index::Entry;
 
 /// A run that is put together. Nothing in it counts until it is on disk.
 #[derive(Default)]
-pub(super) struct Run {
+pub(super) struct WriteBatch {
     /// What will be written, from [`at`](Self::at) on.
     pub(super) bytes: Vec<u8>,
     /// Where in the segment it begins; before the header if it is the segment's first.
@@ -20,7 +20,7 @@ pub(super) struct Run {
     /// Where its first frame begins.
     pub(super) start: u32,
     /// What it changes, and the record as it was stamped.
-    pub(super) changed: HashMap<HalfId, (Entry, Arc<Record>), Halves>,
+    pub(super) changed: HashMap<IndexKey, (Entry, Arc<Record>), Halves>,
     /// What it moves out of an old segment.
     pub(super) moved: Vec<Move>,
     /// From which segment on everything is still needed, if it says so.
@@ -36,7 +36,7 @@ pub(super) struct Move {
     pub(super) to: Entry,
 }
 
-impl Run {
+impl WriteBatch {
     /// Where in the segment the next frame goes.
     pub(super) fn end(&self) -> u32 {
         self.at.saturating_add(crate::format::field::small(self.bytes.len()))

@@ -10,14 +10,14 @@ use super::field::{chunk_at, put, u32_at};
 pub(crate) const FORMAT: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"SEMELSTO";
-/// How long the mark is.
-pub(crate) const MARK_BYTES: usize = 32;
+/// How long the identity is.
+pub(crate) const IDENTITY_BYTES: usize = 32;
 
 /// The random name of a store. It goes into every checksum of its segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoreId(pub(crate) [u8; 16]);
 
-/// Why a mark or a header cannot be read.
+/// Why an identity or a header cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// It is not what was once written there.
@@ -28,9 +28,9 @@ pub(crate) enum Unreadable {
     Foreign,
 }
 
-/// The mark as bytes.
-pub(crate) fn encode(id: StoreId) -> [u8; MARK_BYTES] {
-    let mut bytes = [0; MARK_BYTES];
+/// The identity as bytes.
+pub(crate) fn encode(id: StoreId) -> [u8; IDENTITY_BYTES] {
+    let mut bytes = [0; IDENTITY_BYTES];
     put(&mut bytes, 0, &MAGIC);
     put(&mut bytes, 8, &FORMAT.to_le_bytes());
     put(&mut bytes, 12, &id.0);
@@ -39,13 +39,13 @@ pub(crate) fn encode(id: StoreId) -> [u8; MARK_BYTES] {
     bytes
 }
 
-/// The store id in a mark.
+/// The store id in an identity.
 pub(crate) fn decode(bytes: &[u8]) -> Result<StoreId, Unreadable> {
     if chunk_at::<8>(bytes, 0) != Some(&MAGIC) {
         return Err(Unreadable::Damaged("does not start with the magic of a store"));
     }
     let checksum = crc32c::crc32c(bytes.get(..28).unwrap_or_default());
-    if bytes.len() != MARK_BYTES || checksum != u32_at(bytes, 28) {
+    if bytes.len() != IDENTITY_BYTES || checksum != u32_at(bytes, 28) {
         return Err(Unreadable::Damaged("does not match its checksum"));
     }
     // Only behind the checksum: a flipped bit must not pass for a release of the future.
@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     fn a_mark_reads_back_and_every_flipped_byte_is_seen() {
-        let mark = encode(StoreId([7; 16]));
-        assert_eq!(decode(&mark), Ok(StoreId([7; 16])));
-        for at in 0..mark.len() {
-            let mut flipped = mark;
+        let identity = encode(StoreId([7; 16]));
+        assert_eq!(decode(&identity), Ok(StoreId([7; 16])));
+        for at in 0..identity.len() {
+            let mut flipped = identity;
             flipped[at] ^= 1;
             assert!(decode(&flipped).is_err(), "byte {at}");
         }
-        assert!(decode(&mark[..31]).is_err());
+        assert!(decode(&identity[..31]).is_err());
         assert!(decode(&[]).is_err());
     }
 }

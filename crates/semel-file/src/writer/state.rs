@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::accounts::Accounts;
-use crate::format::mark::StoreId;
+use super::usage::Usage;
+use crate::format::identity::StoreId;
 use crate::index::due::DueNotes;
 use crate::log::segment::Segment;
 
@@ -11,7 +11,7 @@ use crate::log::segment::Segment;
 pub(crate) const SEGMENT_BYTES_MIN: u32 = 4 << 20;
 
 /// What a writer starts from.
-pub(crate) struct Start {
+pub(crate) struct LogState {
     pub(crate) store: StoreId,
     pub(crate) segment_bytes_max: u32,
     /// The segment that is written, and where its frames end; zero if it has no header yet.
@@ -21,15 +21,15 @@ pub(crate) struct Start {
     /// Where the frames of the segment before it end.
     pub(crate) previous_end: u32,
     pub(crate) next_version: u64,
-    pub(crate) accounts: Accounts,
+    pub(crate) usage: Usage,
     pub(crate) notes: DueNotes,
 }
 
-impl Start {
+impl LogState {
     /// How large the next segment is to be. An eighth of the log: few files for a large store, little room for a small one.
     pub(crate) fn next_segment_bytes(&self) -> u32 {
         let most = self.segment_bytes_max;
-        let eighth = u32::try_from(self.accounts.total_bytes() / 8).unwrap_or(u32::MAX);
+        let eighth = u32::try_from(self.usage.total_bytes() / 8).unwrap_or(u32::MAX);
         eighth.clamp(SEGMENT_BYTES_MIN.min(most), most)
     }
 }

@@ -13,12 +13,12 @@ use crate::store::closed;
 type Job = Box<dyn FnOnce(&Reader) + Send>;
 
 /// The thread that reads what is not in memory. It ends when nobody can ask it any more.
-pub(crate) struct Patient {
+pub(crate) struct BlockingReader {
     jobs: Mutex<Option<Sender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Patient {
+impl BlockingReader {
     pub(crate) fn start(reader: Arc<Reader>) -> std::io::Result<Self> {
         let (sender, jobs) = channel::<Job>();
         let thread = std::thread::Builder::new().name("semel-file-reader".to_owned());
@@ -44,7 +44,7 @@ impl Patient {
     }
 }
 
-impl Drop for Patient {
+impl Drop for BlockingReader {
     fn drop(&mut self) {
         drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();

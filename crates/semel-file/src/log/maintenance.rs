@@ -10,7 +10,7 @@ use super::hints;
 use super::segment::{Segment, prepare};
 use super::spare::{NoSpare, Spare, Wanted};
 use crate::disk::Disk;
-use crate::format::mark::StoreId;
+use crate::format::identity::StoreId;
 use crate::format::name;
 use crate::index::Index;
 
@@ -26,7 +26,7 @@ enum Chore {
 }
 
 /// Who does what can wait: a thread, or whoever asks.
-pub(crate) struct Steward {
+pub(crate) struct Maintenance {
     work: Arc<Work>,
     by: By,
 }
@@ -59,7 +59,7 @@ struct Todo {
     stopped: bool,
 }
 
-impl Steward {
+impl Maintenance {
     /// One that remembers what it is asked for, and does nothing yet.
     pub(crate) fn new(disk: Arc<dyn Disk>, store: StoreId, index: Arc<Index>) -> Self {
         let work = Work {
@@ -83,7 +83,7 @@ impl Steward {
     /// Works on a thread of its own from now on.
     pub(crate) fn threaded(mut self) -> std::io::Result<Self> {
         let work = Arc::clone(&self.work);
-        let thread = std::thread::Builder::new().name("semel-file-steward".to_owned());
+        let thread = std::thread::Builder::new().name("semel-file-maintenance".to_owned());
         self.by = By::Thread(thread.spawn(move || work.serve())?);
         Ok(self)
     }
@@ -169,13 +169,13 @@ impl Steward {
         self.work.todo().stopped = true;
         self.work.changed.notify_all();
         if let By::Thread(thread) = std::mem::replace(&mut self.by, By::Nobody) {
-            // A steward that panicked has nothing that counts: the log is the writer's.
+            // A maintenance that panicked has nothing that counts: the log is the writer's.
             drop(thread.join());
         }
     }
 }
 
-impl Drop for Steward {
+impl Drop for Maintenance {
     fn drop(&mut self) {
         self.stop();
     }

@@ -14,22 +14,22 @@ use crate::error::{damaged, missing, unavailable, unreadable};
 use crate::format::field::large;
 use crate::format::frame::Kind;
 use crate::format::header::{HEADER_BYTES, Header};
-use crate::format::mark::{self, MARK_BYTES, StoreId, Unreadable};
+use crate::format::identity::{self, IDENTITY_BYTES, StoreId, Unreadable};
 use crate::format::name::{self, Role};
 use crate::format::walk::{Behind, Step, Walk, look_behind};
 use crate::health::Health;
 use crate::index::due::DueNotes;
 use crate::index::{Entry, Index};
 use crate::log::hints;
+use crate::log::maintenance::Maintenance;
 use crate::log::segment::{Segment, fill_with_zeros, prepare};
-use crate::log::shelf::Shelf;
+use crate::log::segments::Segments;
 use crate::log::spare::Wanted;
-use crate::log::steward::Steward;
 use crate::reader::Reader;
-use crate::writer::{Accounts, Start, note_due};
+use crate::writer::{LogState, Usage, note_due};
 
 /// What is opened, and how.
-pub(crate) struct Opening {
+pub(crate) struct Recovery {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) place: Box<str>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -39,10 +39,10 @@ pub(crate) struct Opening {
 }
 
 /// A store that may answer, as soon as somebody lets its writer take turns.
-pub(crate) struct Opened {
+pub(crate) struct Recovered {
     pub(crate) reader: Arc<Reader>,
-    pub(crate) start: Start,
-    pub(crate) steward: Steward,
+    pub(crate) start: LogState,
+    pub(crate) maintenance: Maintenance,
 }
 
 /// The segment that is written, as it was found.
@@ -62,8 +62,8 @@ struct Frames {
     oldest: u32,
 }
 
-impl Opening {
-    pub(crate) fn open(&self) -> Result<Opened> {
+impl Recovery {
+    pub(crate) fn open(&self) -> Result<Recovered> {
         let names = self.disk.names().map_err(|error| self.cannot("list its files", error))?;
         for unfinished in names.iter().filter(|name| name::role(name) == Role::Unfinished) {
             // It is made anew under the same name if it is needed; only its room would be missed.
@@ -71,8 +71,8 @@ impl Opening {
         }
         let mut numbers: Vec<u32> = names.iter().filter_map(|name| name::segment_number(name)).collect();
         numbers.sort_unstable();
-        let store = if names.iter().any(|name| name::role(name) == Role::Mark) {
-            self.read_mark()?
+        let store = if names.iter().any(|name| name::role(name) == Role::Identity) {
+            self.read_identity()?
         } else {
             self.found(&names, &mut numbers)?
         };
@@ -85,7 +85,7 @@ impl Opening {
         Ok(opened)
     }
 
-    /// Makes a new store: first its first segment, then the mark that says that it is there.
+    /// Makes a new store: first its first segment, then the identity that says that it is there.
     fn found(&self, names: &[String], numbers: &mut Vec<u32>) -> Result<StoreId> {
         let is_ours = |name: &&String| !matches!(name::role(name), Role::Unfinished | Role::Segment(1));
         if let Some(foreign) = names.iter().find(is_ours) {
@@ -95,7 +95,7 @@ impl Opening {
                     "{}: holds {foreign} and no {}, so it is no store; nothing was changed: give an empty folder, or \
                      bring the missing file back",
                     self.place,
-                    name::MARK
+                    name::IDENTITY
                 ),
             ));
         }
@@ -104,28 +104,28 @@ impl Opening {
         prepare(&*self.disk, store, 1, bytes)
             .map_err(|error| self.cannot("make its first segment", error))?;
         *numbers = vec![1];
-        self.write_mark(store).map_err(|error| self.cannot("write its mark", error))?;
+        self.write_identity(store).map_err(|error| self.cannot("write its identity", error))?;
         Ok(store)
     }
 
-    fn write_mark(&self, store: StoreId) -> io::Result<()> {
-        let unfinished = name::unfinished(name::MARK);
+    fn write_identity(&self, store: StoreId) -> io::Result<()> {
+        let unfinished = name::unfinished(name::IDENTITY);
         let file = self.disk.create(&unfinished)?;
-        file.write_at(&mark::encode(store), 0)?;
+        file.write_at(&identity::encode(store), 0)?;
         file.sync()?;
-        self.disk.rename(&unfinished, name::MARK)?;
+        self.disk.rename(&unfinished, name::IDENTITY)?;
         self.disk.sync_names()
     }
 
-    fn read_mark(&self) -> Result<StoreId> {
-        let mut bytes = [0; MARK_BYTES];
+    fn read_identity(&self) -> Result<StoreId> {
+        let mut bytes = [0; IDENTITY_BYTES];
         let read = self
             .disk
-            .open(name::MARK)
+            .open(name::IDENTITY)
             .and_then(|file| file.read_at(&mut bytes, 0))
-            .map_err(|error| self.cannot("read its mark", error))?;
-        mark::decode(bytes.get(..read).unwrap_or_default())
-            .map_err(|why| unreadable(&self.place, name::MARK, why))
+            .map_err(|error| self.cannot("read its identity", error))?;
+        identity::decode(bytes.get(..read).unwrap_or_default())
+            .map_err(|why| unreadable(&self.place, name::IDENTITY, why))
     }
 
     /// The segment that is written, and the ones behind it that nobody has begun.
@@ -159,8 +159,8 @@ impl Opening {
         match self.read_header(store, segment)? {
             Ok(header) => Ok(Some(header)),
             Err(Unreadable::Damaged(what)) => match self.behind(segment, HEADER_BYTES)? {
-                Behind::Nothing | Behind::TornRun { .. } => Ok(None),
-                Behind::LaterRun { .. } => Err(damaged(&self.place, &segment.name(), 0, what)),
+                Behind::Nothing | Behind::TornBatch { .. } => Ok(None),
+                Behind::LaterBatch { .. } => Err(damaged(&self.place, &segment.name(), 0, what)),
             },
             Err(why) => Err(unreadable(&self.place, &segment.name(), why)),
         }
@@ -203,7 +203,7 @@ impl Opening {
     fn clear(&self, segment: &Segment, at: u32) -> Result<()> {
         match self.behind(segment, at)? {
             Behind::Nothing => {}
-            Behind::TornRun { until } => {
+            Behind::TornBatch { until } => {
                 tracing::warn!(
                     segment = segment.name(),
                     at,
@@ -213,7 +213,7 @@ impl Opening {
                 fill_with_zeros(&*segment.file, u64::from(at), u64::from(until))
                     .map_err(|error| self.cannot("clear the unfinished end of its log", error))?;
             }
-            Behind::LaterRun { .. } => {
+            Behind::LaterBatch { .. } => {
                 let what = "is damaged before its end";
                 return Err(damaged(&self.place, &segment.name(), at, what));
             }
@@ -244,31 +244,31 @@ impl Opening {
         Ok(frames)
     }
 
-    /// Puts index, accounts and notes together, from the oldest segment that is needed to the newest.
-    fn assemble(&self, store: StoreId, newest: Newest) -> Result<Opened> {
+    /// Puts index, usage and notes together, from the oldest segment that is needed to the newest.
+    fn assemble(&self, store: StoreId, newest: Newest) -> Result<Recovered> {
         let Newest { segment: active, header, frames } = newest;
         let active = Arc::new(active);
         let oldest = if header.is_some() { frames.oldest } else { active.number };
         let index = Arc::new(Index::new());
-        let segments = Shelf::default();
-        let mut accounts = Accounts::starting_at(oldest);
-        let steward = Steward::new(Arc::clone(&self.disk), store, Arc::clone(&index));
+        let segments = Segments::default();
+        let mut usage = Usage::starting_at(oldest);
+        let maintenance = Maintenance::new(Arc::clone(&self.disk), store, Arc::clone(&index));
         let ends = self.sealed_ends(store, oldest, header.as_ref(), active.number)?;
         for (number, end) in (oldest..).zip(ends) {
             let sealed = Arc::new(self.segment(store, number)?);
             let entries = self.sealed_entries(store, &sealed, end)?;
-            accounts.open();
-            accounts.written(u64::from(end));
-            self.take_in(&entries, &index, &mut accounts)?;
+            usage.open();
+            usage.written(u64::from(end));
+            self.take_in(&entries, &index, &mut usage)?;
             segments.add(sealed);
         }
-        accounts.open();
-        accounts.written(u64::from(frames.end));
-        self.take_in(&frames.entries, &index, &mut accounts)?;
+        usage.open();
+        usage.written(u64::from(frames.end));
+        self.take_in(&frames.entries, &index, &mut usage)?;
         segments.add(Arc::clone(&active));
         let mut notes = DueNotes::default();
         index.each(|entry| note_due(&mut notes, None, entry));
-        let start = Start {
+        let start = LogState {
             store,
             segment_bytes_max: self.segment_bytes_max,
             tail: frames.end,
@@ -276,18 +276,18 @@ impl Opening {
             active,
             previous_end: 0,
             next_version: frames.version.saturating_add(1),
-            accounts,
+            usage,
             notes,
         };
         let reader = Arc::new(Reader {
             place: self.place.clone(),
             index,
-            shelf: segments,
+            segments: segments,
             clock: FlooredClock::new(Arc::clone(&self.clock), frames.moment),
             caching: self.caching,
             health: Health::default(),
         });
-        Ok(Opened { reader, start, steward })
+        Ok(Recovered { reader, start, maintenance })
     }
 
     /// Where the frames of each sealed segment end: the one behind it says so.
@@ -332,7 +332,7 @@ impl Opening {
         Ok(frames.entries)
     }
 
-    fn take_in(&self, entries: &[Entry], index: &Index, accounts: &mut Accounts) -> Result<()> {
+    fn take_in(&self, entries: &[Entry], index: &Index, usage: &mut Usage) -> Result<()> {
         for entry in entries {
             if let Some(replaced) = index.put(*entry) {
                 if replaced.version > entry.version {
@@ -340,29 +340,29 @@ impl Opening {
                     let what = "holds a record that is older than one before it";
                     return Err(damaged(&self.place, &file, entry.offset, what));
                 }
-                accounts.remove(&replaced);
+                usage.remove(&replaced);
             }
-            accounts.add(entry);
+            usage.add(entry);
         }
         Ok(())
     }
 
-    /// Hands the segment behind the newest one to the steward, or has one made.
-    fn give_spare(&self, opened: &Opened, spares: &[u32]) -> Result<()> {
+    /// Hands the segment behind the newest one to the maintenance, or has one made.
+    fn give_spare(&self, opened: &Recovered, spares: &[u32]) -> Result<()> {
         let number = opened.start.active.number.saturating_add(1);
         for spare in spares.iter().filter(|spare| **spare != number) {
-            opened.steward.remove(*spare);
+            opened.maintenance.remove(*spare);
         }
         if spares.contains(&number) {
             let segment = self.segment(opened.start.store, number)?;
             if self.behind(&segment, 0)? == Behind::Nothing {
                 let bytes = self.file_bytes(&segment)?;
-                opened.steward.has_spare(segment, bytes);
+                opened.maintenance.has_spare(segment, bytes);
                 return Ok(());
             }
         }
         let bytes = opened.start.next_segment_bytes();
-        opened.steward.want_spare(Wanted { number, bytes });
+        opened.maintenance.want_spare(Wanted { number, bytes });
         Ok(())
     }
 
@@ -378,14 +378,14 @@ impl Opening {
 }
 
 /// Has removed what is no longer needed and a cut, or a kill, left behind.
-fn clear_away(opened: &Opened, names: &[String]) {
-    let oldest = opened.start.accounts.oldest();
+fn clear_away(opened: &Recovered, names: &[String]) {
+    let oldest = opened.start.usage.oldest();
     for name in names {
         match name::role(name) {
             Role::Segment(number) | Role::Hint(number) if number < oldest => {
-                opened.steward.remove(number);
+                opened.maintenance.remove(number);
             }
-            Role::Segment(_) | Role::Hint(_) | Role::Mark | Role::Unfinished | Role::Foreign => {}
+            Role::Segment(_) | Role::Hint(_) | Role::Identity | Role::Unfinished | Role::Foreign => {}
         }
     }
 }

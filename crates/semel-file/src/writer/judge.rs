@@ -9,25 +9,25 @@ use semel::record::{Record, Version};
 use semel::store::{Swap, SwapReply};
 use semel::{Error, ErrorKind, Result, codec};
 
+use super::append::NoPlace;
 use super::ask::{Ask, SwapAsk, SweepAsk, Told, answer, refuse};
-use super::place::NoPlace;
+use super::batch::WriteBatch;
 use super::reclaim::Reclaiming;
-use super::run::Run;
-use super::start::Start;
+use super::state::LogState;
 use crate::format::field::large;
-use crate::format::frame::{FOREVER, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, HalfId, Head, Kind, half};
+use crate::format::frame::{FOREVER, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, Head, IndexKey, Kind, index_key};
 use crate::format::header::HEADER_BYTES;
 use crate::index::Entry;
 use crate::index::entry::Kept;
-use crate::log::steward::Steward;
+use crate::log::maintenance::Maintenance;
 use crate::reader::Reader;
 
 /// The one writer.
 pub(crate) struct Writer {
     pub(super) reader: Arc<Reader>,
-    pub(super) steward: Steward,
-    pub(super) start: Start,
-    pub(super) run: Run,
+    pub(super) maintenance: Maintenance,
+    pub(super) start: LogState,
+    pub(super) run: WriteBatch,
     /// Where the move out of the oldest segment has come to.
     pub(super) moved_until: u32,
     pub(super) reclaiming: Reclaiming,
@@ -41,12 +41,12 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(reader: Arc<Reader>, steward: Steward, start: Start) -> Self {
+    pub(crate) fn new(reader: Arc<Reader>, maintenance: Maintenance, start: LogState) -> Self {
         let mut writer = Self {
             reader,
-            steward,
+            maintenance,
             start,
-            run: Run::default(),
+            run: WriteBatch::default(),
             moved_until: HEADER_BYTES,
             reclaiming: Reclaiming::Goes,
             rest_turns: 0,
@@ -66,7 +66,7 @@ impl Writer {
 
     /// Does what is asked, and some of what nobody asks for.
     pub(crate) fn turn(&mut self, asks: &mut Vec<Ask>) {
-        if let Some(why) = self.steward.failure() {
+        if let Some(why) = self.maintenance.failure() {
             self.reader.health.fail(why);
         }
         if !asks.is_empty() {
@@ -107,7 +107,7 @@ impl Writer {
         // On a full disk there is no room for it; then the next opening is as after a crash, which is fine too.
         drop(self.push(&closed, &[]));
         self.commit();
-        self.steward.stop();
+        self.maintenance.stop();
         self.reader.health.check()
     }
 
@@ -137,7 +137,7 @@ impl Writer {
             match self.swap_one(swap, now) {
                 Ok((reply, on)) => {
                     told.push(reply);
-                    waits |= on == On::Run;
+                    waits |= on == On::Batch;
                 }
                 Err(error) if waits => return refuse(ask.caller, partly(&error)),
                 Err(error) => return refuse(ask.caller, error),
@@ -152,11 +152,11 @@ impl Writer {
     }
 
     fn swap_one(&mut self, swap: Swap, now: Timestamp) -> Result<(Told, On)> {
-        let id = half(&swap.id());
+        let id = index_key(&swap.id());
         // What this run changed hides what is on disk, also where its keep is over already.
         let (found, on) = if let Some((entry, record)) = self.run.changed.get(&id) {
             let counts = entry.kept_at(now) != Kept::No;
-            (counts.then(|| (entry.version, Told::Reply(stale(record)))), On::Run)
+            (counts.then(|| (entry.version, Told::Reply(stale(record)))), On::Batch)
         } else {
             let entry = match self.counts_at(&id, now) {
                 Ok(entry) => entry,
@@ -170,13 +170,13 @@ impl Writer {
         match found {
             Some((_, told)) if !is_expected => Ok((told, on)),
             None if !is_expected => Ok((Told::Reply(SwapReply::Stale(None)), on)),
-            None if self.steward.has_no_room() => Ok((Told::Reply(SwapReply::Full), on)),
+            None if self.maintenance.has_no_room() => Ok((Told::Reply(SwapReply::Full), on)),
             Some(_) | None => self.write(swap, now),
         }
     }
 
     /// The entry of a record that counts now.
-    fn counts_at(&self, id: &HalfId, now: Timestamp) -> Result<Option<Entry>> {
+    fn counts_at(&self, id: &IndexKey, now: Timestamp) -> Result<Option<Entry>> {
         let Some(entry) = self.reader.index.get(id) else { return Ok(None) };
         let counts = match entry.kept_at(now) {
             Kept::Yes => true,
@@ -200,7 +200,7 @@ impl Writer {
             version: version.get(),
             kept_until,
             moment: now,
-            id: half(&record.key.id()),
+            id: index_key(&record.key.id()),
         };
         let push = if is_new { Self::push_new } else { Self::push };
         let pushed = encoded.map(|()| push(self, &head, &body));
@@ -211,7 +211,7 @@ impl Writer {
                 if let Some(entry) = entry {
                     self.run.changed.insert(head.id, (entry, Arc::clone(&record)));
                 }
-                Ok((Told::Reply(SwapReply::Swapped(record)), On::Run))
+                Ok((Told::Reply(SwapReply::Swapped(record)), On::Batch))
             }
             Err(NoPlace::Full(_)) if is_new => Ok((Told::Reply(SwapReply::Full), On::Disk)),
             Err(NoPlace::Full(why)) => Err(Error::new(
@@ -231,7 +231,7 @@ enum On {
     /// Only what is on disk for good.
     Disk,
     /// Something in this run.
-    Run,
+    Batch,
 }
 
 fn stale(record: &Arc<Record>) -> SwapReply {

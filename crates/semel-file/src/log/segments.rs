@@ -7,9 +7,9 @@ use super::segment::Segment;
 
 /// The segments that hold something that counts, by number.
 #[derive(Default)]
-pub(crate) struct Shelf(RwLock<BTreeMap<u32, Arc<Segment>>>);
+pub(crate) struct Segments(RwLock<BTreeMap<u32, Arc<Segment>>>);
 
-impl Shelf {
+impl Segments {
     pub(crate) fn get(&self, number: u32) -> Option<Arc<Segment>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
     }
