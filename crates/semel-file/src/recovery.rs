@@ -282,7 +282,7 @@ impl Recovery {
         let reader = Arc::new(Reader {
             place: self.place.clone(),
             index,
-            segments: segments,
+            segments,
             clock: FlooredClock::new(Arc::clone(&self.clock), frames.moment),
             caching: self.caching,
             health: Health::default(),
