@@ -46,6 +46,7 @@ mod health;
 mod index;
 mod log;
 mod reader;
+mod reclaimer;
 mod recovery;
 mod store;
 mod writer;

@@ -17,8 +17,8 @@ use crate::index::entry::Kept;
 use crate::reader::{Asked, Looked, Reader, Wait};
 use crate::recovery::Recovered;
 use crate::writer::Writer;
-use crate::writer::ask::{Answered, Ask, SwapAsk, SweepAsk, Told};
 use crate::writer::queue::Queue;
+use crate::writer::requests::{Request, Stamped, SwapAnswer, SwapRequest, SweepRequest, Unread};
 
 /// A store in a folder: what it acknowledged survives `kill -9` and power loss.
 ///
@@ -106,26 +106,26 @@ impl FileStore {
         }
     }
 
-    /// Has the writer do something, and waits for what it says.
-    fn ask<T: Send + 'static>(
+    /// Has the writer do something; its answer comes through the receiver.
+    fn request<T: Send + 'static>(
         &self,
-        make: impl FnOnce(oneshot::Sender<Result<Answered<T>>>) -> Ask,
-    ) -> Result<oneshot::Receiver<Result<Answered<T>>>> {
+        make: impl FnOnce(oneshot::Sender<Result<Stamped<T>>>) -> Request,
+    ) -> Result<oneshot::Receiver<Result<Stamped<T>>>> {
         self.reader.health.check()?;
-        let (caller, told) = oneshot::channel();
-        let ask = make(caller);
+        let (caller, answer) = oneshot::channel();
+        let request = make(caller);
         match &self.work {
-            Work::Threads { queue, .. } => queue.push(ask).map_err(|_| closed())?,
+            Work::Threads { queue, .. } => queue.push(request).map_err(|_| closed())?,
             Work::Inline(writer) => {
                 let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-                let mut asks = vec![ask];
-                writer.turn(&mut asks);
+                let mut requests = vec![request];
+                writer.turn(&mut requests);
                 while writer.is_busy() {
-                    writer.turn(&mut asks);
+                    writer.turn(&mut requests);
                 }
             }
         }
-        Ok(told)
+        Ok(answer)
     }
 
     /// A first claim of a key that is there needs no writer: most retries end here.
@@ -162,7 +162,7 @@ impl FileStore {
 
 /// The life of the writer's thread.
 fn write_until_closed(mut writer: Writer, queue: &Queue) -> Result<()> {
-    /// However the thread ends, nobody may wait for it in vain.
+    /// However the thread ends, no caller may wait for it in vain.
     struct AtTheEnd<'a>(&'a Queue);
     impl Drop for AtTheEnd<'_> {
         fn drop(&mut self) {
@@ -170,17 +170,17 @@ fn write_until_closed(mut writer: Writer, queue: &Queue) -> Result<()> {
         }
     }
     let _at_the_end = AtTheEnd(queue);
-    let mut asks = Vec::new();
+    let mut requests = Vec::new();
     loop {
         if writer.is_busy() || writer.expects_more() {
-            queue.take_now(&mut asks);
-        } else if !queue.take(&mut asks) {
+            queue.take_now(&mut requests);
+        } else if !queue.take(&mut requests) {
             return writer.close();
         }
-        if asks.is_empty() && !writer.is_busy() {
+        if requests.is_empty() && !writer.is_busy() {
             std::thread::yield_now();
         }
-        writer.turn(&mut asks);
+        writer.turn(&mut requests);
     }
 }
 
@@ -192,21 +192,21 @@ impl Store for FileStore {
         if let Some((entry, key)) = self.stale_at_once(&batch) {
             return self.stale(entry, key);
         }
-        let told = match self.ask(|caller| Ask::Swap(SwapAsk { batch, caller })) {
-            Ok(told) => told,
+        let answer = match self.request(|caller| Request::Swap(SwapRequest { batch, caller })) {
+            Ok(answer) => answer,
             Err(error) => return Reply::ready(Err(error)),
         };
         let reader = Arc::clone(&self.reader);
         match &self.work {
-            Work::Inline(_) => Reply::ready(heard_at_once(told).map(|told| replies(&reader, told))),
+            Work::Inline(_) => Reply::ready(received(answer).map(|answer| read_rest(&reader, answer))),
             Work::Threads { blocking, .. } => {
                 let blocking = Arc::clone(blocking);
                 Reply::later(async move {
-                    let told = heard(told).await?;
-                    if told.value.iter().all(|told| matches!(told, Told::Reply(_))) {
-                        return Ok(replies(&reader, told));
+                    let answer = receive(answer).await?;
+                    if answer.value.unread.is_empty() {
+                        return Ok(Answer::new(answer.now, answer.value.replies).caching(reader.caching));
                     }
-                    replies_from_disk(&reader, &blocking, told).await
+                    read_rest_later(&reader, &blocking, answer.value).await
                 })
             }
         }
@@ -254,14 +254,15 @@ impl Store for FileStore {
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
-        let told = match self.ask(|caller| Ask::Sweep(SweepAsk { limit, removed: 0, caller })) {
-            Ok(told) => told,
+        let sweep = |caller| Request::Sweep(SweepRequest { limit, removed: 0, caller });
+        let answer = match self.request(sweep) {
+            Ok(answer) => answer,
             Err(error) => return Reply::ready(Err(error)),
         };
-        let answer = |told: Answered<Swept>| Answer::new(told.now, told.value);
+        let swept = |answer: Stamped<Swept>| Answer::new(answer.now, answer.value);
         match &self.work {
-            Work::Inline(_) => Reply::ready(heard_at_once(told).map(answer)),
-            Work::Threads { .. } => Reply::later(async move { heard(told).await.map(answer) }),
+            Work::Inline(_) => Reply::ready(received(answer).map(swept)),
+            Work::Threads { .. } => Reply::later(async move { receive(answer).await.map(swept) }),
         }
     }
 
@@ -279,7 +280,7 @@ impl Store for FileStore {
     }
 }
 
-/// What is told of a swap in whose way this stood.
+/// The reply to a swap in whose way this stood.
 fn swap_reply(found: Loaded) -> SwapReply {
     match found {
         Ok(record) => SwapReply::Stale(record),
@@ -287,56 +288,48 @@ fn swap_reply(found: Loaded) -> SwapReply {
     }
 }
 
-/// The answer to swaps, on the thread that may wait for the disk.
-fn replies(reader: &Reader, told: Answered<Vec<Told>>) -> Answer<SwapReplies> {
-    let Answered { mut now, value } = told;
-    let reply = |told: Told| match told {
-        Told::Reply(reply) => reply,
-        Told::Found(entry, key) => {
-            let reply = swap_reply(reader.read(&entry, Asked::Key(&key)));
-            // It may be a later record than the one that was in the way.
-            now = reader.clock.now();
-            reply
+/// Reads what stood in the way of swaps, on a thread that may wait for the disk.
+fn read_rest(reader: &Reader, answer: Stamped<SwapAnswer>) -> Answer<SwapReplies> {
+    let Stamped { mut now, value: SwapAnswer { mut replies, unread } } = answer;
+    for Unread { reply, entry, key } in unread {
+        if let Some(reply) = replies.get_mut(reply) {
+            *reply = swap_reply(reader.read(&entry, Asked::Key(&key)));
         }
-    };
-    let replies: SwapReplies = value.into_iter().map(reply).collect();
+        // It may be a later record than the one that was in the way.
+        now = reader.clock.now();
+    }
     Answer::new(now, replies).caching(reader.caching)
 }
 
 /// The same, on a thread that must not wait for the disk.
-async fn replies_from_disk(
+async fn read_rest_later(
     reader: &Reader,
     blocking: &BlockingReader,
-    told: Answered<Vec<Told>>,
+    answer: SwapAnswer,
 ) -> Result<Answer<SwapReplies>> {
-    let mut replies = SwapReplies::with_capacity(told.value.len());
-    for told in told.value {
-        replies.push(match told {
-            Told::Reply(reply) => reply,
-            Told::Found(entry, key) => {
-                let found = match reader.at(&entry, Asked::Key(&key), Wait::Cached) {
-                    Ok(Looked::Found(record)) => Ok(record),
-                    Ok(Looked::NotCached) => {
-                        blocking.read(move |reader| reader.read(&entry, Asked::Key(&key))).await
-                    }
-                    Err(why) => Err(why),
-                };
-                swap_reply(found)
-            }
-        });
+    let SwapAnswer { mut replies, unread } = answer;
+    for Unread { reply, entry, key } in unread {
+        let found = match reader.at(&entry, Asked::Key(&key), Wait::Cached) {
+            Ok(Looked::Found(record)) => Ok(record),
+            Ok(Looked::NotCached) => blocking.read(move |reader| reader.read(&entry, Asked::Key(&key))).await,
+            Err(why) => Err(why),
+        };
+        if let Some(reply) = replies.get_mut(reply) {
+            *reply = swap_reply(found);
+        }
     }
-    // What was read may be later than the ask.
+    // What was read may be later than the request.
     Ok(reader.answer(replies))
 }
 
-/// What the writer said. If it said nothing, it ended in the middle of something.
-async fn heard<T>(told: oneshot::Receiver<Result<Answered<T>>>) -> Result<Answered<T>> {
-    told.await.unwrap_or_else(|_| Err(silence()))
+/// The writer's answer. If there is none, the writer ended in the middle of something.
+async fn receive<T>(answer: oneshot::Receiver<Result<Stamped<T>>>) -> Result<Stamped<T>> {
+    answer.await.unwrap_or_else(|_| Err(silence()))
 }
 
-/// What the writer said inside the call.
-fn heard_at_once<T>(mut told: oneshot::Receiver<Result<Answered<T>>>) -> Result<Answered<T>> {
-    told.try_recv().unwrap_or_else(|_| Err(silence()))
+/// The answer that the writer gave inside the call.
+fn received<T>(mut answer: oneshot::Receiver<Result<Stamped<T>>>) -> Result<Stamped<T>> {
+    answer.try_recv().unwrap_or_else(|_| Err(silence()))
 }
 
 #[cold]

@@ -12,4 +12,4 @@ mod table;
 pub(crate) mod unsettled;
 
 pub(crate) use entry::Entry;
-pub(crate) use table::{Index, hint_of};
+pub(crate) use table::{Index, prefix_of};

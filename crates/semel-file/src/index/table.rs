@@ -34,6 +34,11 @@ impl Index {
         self.shard(id)?.get(id, self.secret).copied()
     }
 
+    /// Whether the record is where this entry says.
+    pub(crate) fn is_current(&self, entry: &Entry) -> bool {
+        self.get(&entry.id).is_some_and(|known| known.is_at(entry))
+    }
+
     /// Puts an entry in, and hands back the one that it replaces.
     pub(crate) fn put(&self, entry: Entry) -> Option<Entry> {
         let replaced = self.shard(&entry.id)?.put(entry, self.secret);
@@ -140,7 +145,7 @@ fn is_unsettled(entry: &Entry) -> bool {
 }
 
 /// What hints a record by.
-pub(crate) fn hint_of(entry: &Entry) -> IdPrefix {
+pub(crate) fn prefix_of(entry: &Entry) -> IdPrefix {
     hint(&entry.id)
 }
 

@@ -1,73 +1,112 @@
-//! What is written, and synced, in one go: frames, what they change, and who waits for them.
+//! The effects of the frames that are written together, and the callers that wait for them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use semel::Error;
 use semel::clock::Timestamp;
 use semel::record::Record;
 
-use super::ask::{Caller, Told};
+use super::requests::{Caller, SwapAnswer, answer, refuse};
 use crate::format::frame::IndexKey;
 use crate::index::Entry;
 
-/// A run that is put together. Nothing in it counts until it is on disk.
+/// What the frames of a batch change. Nothing of it counts until the batch is on disk.
 #[derive(Default)]
 pub(super) struct WriteBatch {
-    /// What will be written, from [`at`](Self::at) on.
-    pub(super) bytes: Vec<u8>,
-    /// Where in the segment it begins; before the header if it is the segment's first.
-    pub(super) at: u32,
-    /// Where its first frame begins.
-    pub(super) start: u32,
-    /// What it changes, and the record as it was stamped.
-    pub(super) changed: HashMap<IndexKey, (Entry, Arc<Record>), Halves>,
-    /// What it moves out of an old segment.
-    pub(super) moved: Vec<Move>,
-    /// From which segment on everything is still needed, if it says so.
-    pub(super) forget_before: Option<u32>,
-    /// Who waits.
-    pub(super) callers: Vec<(Caller<Vec<Told>>, Timestamp, Vec<Told>)>,
+    /// The new entry of each record that is written, and the record as it was stamped.
+    changed: HashMap<IndexKey, (Entry, Arc<Record>), IdIsHash>,
+    moved: Vec<Move>,
+    /// From which segment on everything is still needed, if the batch says so.
+    forget_before: Option<u32>,
+    callers: Vec<(Caller<SwapAnswer>, Timestamp, SwapAnswer)>,
 }
 
 /// A record that keeps its version and changes its place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Move {
     pub(super) from: Entry,
     pub(super) to: Entry,
 }
 
 impl WriteBatch {
-    /// Where in the segment the next frame goes.
-    pub(super) fn end(&self) -> u32 {
-        self.at.saturating_add(crate::format::field::small(self.bytes.len()))
+    /// The record that the batch writes for this id.
+    pub(super) fn written(&self, id: &IndexKey) -> Option<&(Entry, Arc<Record>)> {
+        self.changed.get(id)
     }
 
-    /// Ready for the next run, with its memory at hand.
-    pub(super) fn clear(&mut self) {
-        self.bytes.clear();
+    pub(super) fn write(&mut self, entry: Entry, record: Arc<Record>) {
+        self.changed.insert(entry.id, (entry, record));
+    }
+
+    pub(super) fn move_record(&mut self, from: Entry, to: Entry) {
+        self.moved.push(Move { from, to });
+    }
+
+    /// The batch says that segments before this one are needed no more.
+    pub(super) fn forget_before(&mut self, oldest: u32) {
+        self.forget_before = Some(oldest);
+    }
+
+    /// Answers this caller once the batch is on disk.
+    pub(super) fn answer_later(&mut self, caller: Caller<SwapAnswer>, now: Timestamp, value: SwapAnswer) {
+        self.callers.push((caller, now, value));
+    }
+
+    /// The entries that count once the batch is on disk. A record that the batch both moves and writes counts where it
+    /// was written.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.changed.values().map(|(entry, _)| *entry)
+    }
+
+    /// The moves that the batch does not overtake itself.
+    pub(super) fn moves(&self) -> impl Iterator<Item = &Move> {
+        self.moved.iter().filter(|moved| !self.changed.contains_key(&moved.from.id))
+    }
+
+    pub(super) fn oldest_needed(&self) -> Option<u32> {
+        self.forget_before
+    }
+
+    /// Answers all callers: the batch is on disk. Ready for the next batch.
+    pub(super) fn finish(&mut self) {
+        for (caller, now, value) in self.callers.drain(..) {
+            answer(caller, now, value);
+        }
+        self.clear();
+    }
+
+    /// Refuses all callers: it is unknown what is on disk.
+    pub(super) fn fail(&mut self, error: &dyn Fn() -> Error) {
+        for (caller, _, _) in self.callers.drain(..) {
+            refuse(caller, error());
+        }
+        self.clear();
+    }
+
+    fn clear(&mut self) {
         self.changed.clear();
         self.moved.clear();
         self.forget_before = None;
-        self.callers.clear();
     }
 }
 
-/// Half an id is a digest already.
+/// Hashes an id by its own bytes: it is a digest already.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Halves;
+struct IdIsHash;
 
 #[derive(Debug, Default)]
-pub(super) struct HalfHasher(u64);
+struct IdHasher(u64);
 
-impl std::hash::BuildHasher for Halves {
-    type Hasher = HalfHasher;
+impl std::hash::BuildHasher for IdIsHash {
+    type Hasher = IdHasher;
 
-    fn build_hasher(&self) -> HalfHasher {
-        HalfHasher(0)
+    fn build_hasher(&self) -> IdHasher {
+        IdHasher(0)
     }
 }
 
-impl std::hash::Hasher for HalfHasher {
+impl std::hash::Hasher for IdHasher {
     fn write(&mut self, bytes: &[u8]) {
         if let Some(part) = bytes.first_chunk::<8>() {
             self.0 ^= u64::from_le_bytes(*part);

@@ -1,10 +1,10 @@
-//! Where asks wait for the writer. No timer: a writer that waits takes the first one at once.
+//! Where requests wait for the writer. No timer: a writer that waits takes the first one at once.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::ask::Ask;
+use super::requests::Request;
 
-/// Where asks wait for the writer.
+/// Where requests wait for the writer.
 #[derive(Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
@@ -13,7 +13,7 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    asks: Vec<Ask>,
+    requests: Vec<Request>,
     door: Door,
     /// Whether the writer sleeps: only then it has to be woken.
     writer_sleeps: bool,
@@ -27,13 +27,13 @@ enum Door {
 }
 
 impl Queue {
-    /// Puts an ask in; hands it back if the store is closed.
-    pub(crate) fn push(&self, ask: Ask) -> Result<(), Ask> {
+    /// Puts a request in; hands it back if the store is closed.
+    pub(crate) fn push(&self, request: Request) -> Result<(), Request> {
         let mut waiting = self.waiting();
         if waiting.door == Door::Closed {
-            return Err(ask);
+            return Err(request);
         }
-        waiting.asks.push(ask);
+        waiting.requests.push(request);
         if waiting.writer_sleeps {
             waiting.writer_sleeps = false;
             drop(waiting);
@@ -42,17 +42,17 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes all that wait into `asks`, without waiting for any.
-    pub(crate) fn take_now(&self, asks: &mut Vec<Ask>) {
-        std::mem::swap(&mut self.waiting().asks, asks);
+    /// Takes all that wait into `requests`, without waiting for any.
+    pub(crate) fn take_now(&self, requests: &mut Vec<Request>) {
+        std::mem::swap(&mut self.waiting().requests, requests);
     }
 
-    /// Takes all that wait into `asks`, or waits for one. `false` when the store is closed and nothing is left.
-    pub(crate) fn take(&self, asks: &mut Vec<Ask>) -> bool {
+    /// Takes all that wait into `requests`, or waits for one. `false` when the store is closed and nothing is left.
+    pub(crate) fn take(&self, requests: &mut Vec<Request>) -> bool {
         let mut waiting = self.waiting();
         loop {
-            if !waiting.asks.is_empty() {
-                std::mem::swap(&mut waiting.asks, asks);
+            if !waiting.requests.is_empty() {
+                std::mem::swap(&mut waiting.requests, requests);
                 return true;
             }
             if waiting.door == Door::Closed {
@@ -73,7 +73,7 @@ impl Queue {
     pub(crate) fn abandon(&self) {
         let mut waiting = self.waiting();
         waiting.door = Door::Closed;
-        drop(std::mem::take(&mut waiting.asks));
+        drop(std::mem::take(&mut waiting.requests));
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

@@ -4,8 +4,8 @@ use semel::clock::Timestamp;
 use semel::record::StateKind;
 use semel::store::Swept;
 
-use super::ask::{SweepAsk, answer, refuse};
-use super::judge::Writer;
+use super::Writer;
+use super::requests::{SweepRequest, answer, refuse};
 use crate::format::frame::IndexKey;
 use crate::index::Entry;
 use crate::index::entry::{Due, Kept};
@@ -17,19 +17,19 @@ const TURN_RECORDS: usize = 4_096;
 impl Writer {
     /// Goes on with the first sweep that waits.
     pub(super) fn sweep_some(&mut self) {
-        let Some(mut ask) = self.sweeps.pop_front() else { return };
+        let Some(mut request) = self.sweeps.pop_front() else { return };
         if let Err(error) = self.reader.health.check() {
-            return refuse(ask.caller, error);
+            return refuse(request.caller, error);
         }
         let now = self.reader.clock.now();
-        let left = ask.limit.saturating_sub(ask.removed);
+        let left = request.limit.saturating_sub(request.removed);
         let swept = self.sweep(left.min(TURN_RECORDS), now);
-        ask.removed = ask.removed.saturating_add(swept.removed);
-        self.rest(&swept);
-        if swept.more_left && ask.removed < ask.limit {
-            self.sweeps.push_front(ask);
+        request.removed = request.removed.saturating_add(swept.removed);
+        self.reclaim.rest(&swept);
+        if swept.more_left && request.removed < request.limit {
+            self.sweeps.push_front(request);
         } else {
-            let SweepAsk { removed, caller, .. } = ask;
+            let SweepRequest { removed, caller, .. } = request;
             answer(caller, now, Swept { removed, more_left: swept.more_left });
         }
     }
@@ -38,7 +38,7 @@ impl Writer {
         let past = Due::past(now);
         let mut removed: usize = 0;
         while removed < limit {
-            let hints = self.start.notes.take_overdue(past, limit.saturating_sub(removed));
+            let hints = self.notes.take_overdue(past, limit.saturating_sub(removed));
             if hints.is_empty() {
                 break;
             }
@@ -49,20 +49,19 @@ impl Writer {
         }
         removed = removed.saturating_add(self.sweep_this_second(limit.saturating_sub(removed), now));
         let more_left = removed >= limit
-            && (self.start.notes.has(past.next())
-                || !self.reader.index.running_due(past.next(), 1).is_empty());
+            && (self.notes.has(past.next()) || !self.reader.index.running_due(past.next(), 1).is_empty());
         Swept { removed, more_left }
     }
 
     /// Forgets the records behind notes of one shard that are past their keep; those that are not are noted down for later.
     fn forget_past(&mut self, hints: Vec<IdPrefix>, past: Due) -> usize {
         let noted = hints.len();
-        let usage = &mut self.start.usage;
+        let usage = self.log.usage_mut();
         let left = self.reader.index.remove_past(hints, past, |entry| usage.remove(entry));
         for hint in &left {
             for entry in self.reader.index.with_hint(*hint) {
                 if entry.state() != StateKind::Running {
-                    self.start.notes.add(entry.due, *hint);
+                    self.notes.add(entry.due, *hint);
                 }
             }
         }
@@ -74,7 +73,7 @@ impl Writer {
         let second = Due::past(now).next();
         let mut removed: usize = 0;
         let mut not_yet = Vec::new();
-        for hint in self.start.notes.take_second(second) {
+        for hint in self.notes.take_second(second) {
             let mut stays = false;
             for entry in self.reader.index.with_hint(hint) {
                 if entry.state() == StateKind::Running || entry.due < second {
@@ -91,7 +90,7 @@ impl Writer {
                 not_yet.push(hint);
             }
         }
-        self.start.notes.put_back(second, not_yet);
+        self.notes.put_back(second, not_yet);
         for id in self.reader.index.running_due(second, limit.saturating_sub(removed)) {
             let Some(entry) = self.reader.index.get(&id) else { continue };
             if self.is_past(&entry, now) {
@@ -114,7 +113,7 @@ impl Writer {
     fn forget(&mut self, id: &IndexKey) -> usize {
         match self.reader.index.remove(id) {
             Some(entry) => {
-                self.start.usage.remove(&entry);
+                self.log.usage_mut().remove(&entry);
                 1
             }
             None => 0,

@@ -1,0 +1,165 @@
+//! Gets rid of segments in which little still counts: always the oldest first. A newer one must not go before an older one:
+//! the older could hold an earlier version of a record whose last version was in the newer.
+
+use semel::store::Swept;
+
+use crate::format::frame::Head;
+use crate::format::header::HEADER_BYTES;
+use crate::format::walk::{Step, Walk};
+use crate::index::Entry;
+use crate::index::entry::Kept;
+use crate::log::appender::Appender;
+use crate::log::segment::Segment;
+use crate::reader::Reader;
+
+/// How much of an old segment is read in one turn: callers wait for it.
+const READ_BYTES: u32 = 256 << 10;
+
+/// For how many turns nothing is moved after a sweep that left more: the next part of it should be here by then.
+const REST_TURNS: u32 = 64;
+
+/// Decides what to move out of the oldest segment, and when segments can go.
+pub(crate) struct Reclaimer {
+    /// Up to where the oldest segment has been moved.
+    moved_until: u32,
+    state: Reclaiming,
+    /// For how many turns nothing is moved.
+    rest_turns: u32,
+}
+
+/// Whether segments can be got rid of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reclaiming {
+    Possible,
+    /// The disk is so full that not even a note fits.
+    NoSpace,
+    /// The oldest segment is damaged.
+    Damaged,
+}
+
+/// What to do next.
+pub(crate) enum Reclaim {
+    /// Write down that segments before this one are needed no more.
+    ForgetBefore(u32),
+    /// Append these frames anew; then the oldest segment has been moved up to `until`.
+    Move { frames: Vec<LiveFrame>, until: u32 },
+}
+
+/// A frame of an old segment that still counts.
+pub(crate) struct LiveFrame {
+    pub(crate) from: Entry,
+    pub(crate) head: Head,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Reclaimer {
+    pub(crate) fn new() -> Self {
+        Self { moved_until: HEADER_BYTES, state: Reclaiming::Possible, rest_turns: 0 }
+    }
+
+    /// Whether the log is worth making smaller, and can be.
+    pub(crate) fn has_work(&self, log: &Appender) -> bool {
+        self.state == Reclaiming::Possible && (log.usage().dead() > 0 || self.should_move(log))
+    }
+
+    /// A caller asked for something: what had no space before may have some now.
+    pub(crate) fn try_again(&mut self) {
+        if self.state == Reclaiming::NoSpace {
+            self.state = Reclaiming::Possible;
+        }
+    }
+
+    /// While a sweep is at work, nothing is moved that the sweep may remove in a moment.
+    pub(crate) fn rest(&mut self, swept: &Swept) {
+        self.rest_turns = if swept.more_left { REST_TURNS } else { 0 };
+    }
+
+    /// Whether the rest of a sweep will be asked for in a moment: to sleep and be woken would take longer.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.rest_turns > 0
+    }
+
+    /// The next step of this turn: a bounded part of the work.
+    pub(crate) fn next(&mut self, log: &mut Appender, reader: &Reader) -> Option<Reclaim> {
+        self.rest_turns = self.rest_turns.saturating_sub(1);
+        if !self.has_work(log) {
+            return None;
+        }
+        let dead = log.usage().dead();
+        if dead > 0 {
+            return Some(Reclaim::ForgetBefore(log.usage().oldest().saturating_add(dead)));
+        }
+        self.live_frames(log, reader)
+    }
+
+    /// What [`next`](Self::next) said was done.
+    pub(crate) fn moved(&mut self, until: u32) {
+        self.moved_until = until;
+    }
+
+    /// There was no space for it.
+    pub(crate) fn had_no_space(&mut self) {
+        self.state = Reclaiming::NoSpace;
+    }
+
+    /// The oldest segments are gone.
+    pub(crate) fn removed(&mut self) {
+        self.moved_until = HEADER_BYTES;
+        self.state = Reclaiming::Possible;
+    }
+
+    /// More than half of the log is dead, beyond what two segments may hold.
+    fn should_move(&self, log: &Appender) -> bool {
+        if self.rest_turns > 0 {
+            return false;
+        }
+        let usage = log.usage();
+        let slack = u64::from(log.capacity()).saturating_mul(2);
+        let is_worth_it = usage.total_bytes() > usage.live_bytes().saturating_mul(2).saturating_add(slack);
+        is_worth_it && usage.oldest_sealed().is_some_and(|(_, oldest)| !would_crowd(log, oldest.live_bytes))
+    }
+
+    /// The frames that still count in the next part of the oldest segment. Records past their keep are removed instead.
+    fn live_frames(&mut self, log: &mut Appender, reader: &Reader) -> Option<Reclaim> {
+        let (number, usage) = log.usage().oldest_sealed()?;
+        let segment = reader.segments.get(number)?;
+        let end = u32::try_from(usage.bytes).unwrap_or(u32::MAX);
+        let until = self.moved_until.saturating_add(READ_BYTES).min(end);
+        let mut walk = Walk::from(&*segment.file, segment.seed, self.moved_until, end);
+        let (mut frames, now) = (Vec::new(), reader.clock.now());
+        while walk.at() < until {
+            let at = walk.at();
+            let frame = match walk.next() {
+                Ok(Step::Frame(frame)) => frame,
+                Ok(Step::End | Step::Damaged) => return self.leave_alone(&segment, at, "it is damaged"),
+                Err(error) => return self.leave_alone(&segment, at, &error.to_string()),
+            };
+            let Some(from) = Entry::of_frame(number, &frame).filter(|from| reader.index.is_current(from))
+            else {
+                continue;
+            };
+            if from.kept_at(now) == Kept::No {
+                reader.index.remove(&from.id);
+                log.usage_mut().remove(&from);
+            } else {
+                frames.push(LiveFrame { from, head: frame.head, body: frame.body.to_vec() });
+            }
+        }
+        Some(Reclaim::Move { frames, until: walk.at() })
+    }
+
+    /// The oldest segment cannot be read: it stays as it is, and a caller that asks for a record in it gets an error.
+    /// Everything else goes on, only the log grows.
+    #[cold]
+    fn leave_alone(&mut self, segment: &Segment, at: u32, why: &str) -> Option<Reclaim> {
+        self.state = Reclaiming::Damaged;
+        let name = segment.name();
+        tracing::error!(name, at, why, "semel: a segment cannot be reclaimed; run `semel file verify`");
+        None
+    }
+}
+
+/// On a full disk, what is left is for those that are running.
+fn would_crowd(log: &Appender, bytes: u64) -> bool {
+    log.has_no_room() && bytes > u64::from(log.bytes_left()) / 4
+}
