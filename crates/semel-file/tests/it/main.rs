@@ -15,6 +15,7 @@ mod faults;
 mod flips;
 mod format_1;
 mod injected_clock;
+mod interleaved;
 mod lapsed_hold;
 mod one_opener;
 mod scale;

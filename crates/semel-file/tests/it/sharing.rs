@@ -9,14 +9,16 @@ use semel::store::{Reply, Store, Swap, SwapReplies, SwapReply};
 use semel_file::FileStore;
 use semel_testkit::sample;
 
-use crate::disk::{GatedDisk, SimulatedDisk};
+use crate::disk::{Call, SimulatedDisk, Stop, StoppingDisk};
 
-/// A store whose syncs the test lets through one by one.
-fn gated() -> (FileStore, GatedDisk) {
-    let disk = GatedDisk::new(Arc::new(SimulatedDisk::new()));
+/// The segment that a new store writes to.
+const SEGMENT: &str = "00000001";
+
+/// A store whose syncs the test lets go on one by one.
+fn stopped_at_syncs() -> (FileStore, Stop) {
+    let disk = StoppingDisk::new(SimulatedDisk::new());
     let store = FileStore::on(Arc::new(disk.clone())).open().unwrap();
-    disk.close();
-    (store, disk)
+    (store, disk.stop_at(Call::Sync, SEGMENT))
 }
 
 /// The swap of a key that is done at once, with an outcome of so many bytes.
@@ -37,30 +39,30 @@ async fn swapped(reply: Reply<SwapReplies>) {
 
 #[tokio::test]
 async fn everybody_who_waits_meanwhile_shares_the_next_sync() {
-    let (store, disk) = gated();
+    let (store, syncs) = stopped_at_syncs();
     let first = store.swap([done(10)].into());
-    disk.wait_for(1);
+    syncs.wait_for(1);
     let crowd: Vec<_> = (0..100).map(|_| store.swap([done(10)].into())).collect();
-    disk.let_one_pass();
+    syncs.let_one_go();
     swapped(first).await;
-    disk.let_one_pass();
+    syncs.let_one_go();
     for reply in crowd {
         swapped(reply).await;
     }
-    disk.open_for_good();
+    syncs.let_all_go();
 }
 
 #[tokio::test]
 async fn what_is_written_and_not_synced_is_seen_by_nobody() {
-    let (store, disk) = gated();
+    let (store, syncs) = stopped_at_syncs();
     let swap = done(10);
     let id = swap.id();
     let mut writing = store.swap([swap.clone()].into());
-    disk.wait_for(1);
+    syncs.wait_for(1);
     assert!(matches!(*store.load(vec![id]).await.unwrap().value, [Ok(None)]));
     let mut second = store.swap([swap].into());
     assert!(is_pending(&mut writing) && is_pending(&mut second));
-    disk.open_for_good();
+    syncs.let_all_go();
     swapped(writing).await;
     assert!(matches!(*store.load(vec![id]).await.unwrap().value, [Ok(Some(_))]));
     let value = second.await.unwrap().value;
@@ -69,17 +71,17 @@ async fn what_is_written_and_not_synced_is_seen_by_nobody() {
 
 #[tokio::test]
 async fn small_outcomes_do_not_wait_for_large_ones_that_came_before_them() {
-    let (store, disk) = gated();
+    let (store, syncs) = stopped_at_syncs();
     let first = store.swap([done(10)].into());
-    disk.wait_for(1);
+    syncs.wait_for(1);
     let mut large: Vec<_> = (0..3).map(|_| store.swap([done(1 << 20)].into())).collect();
     let small = store.swap([done(10)].into());
-    disk.let_one_pass();
+    syncs.let_one_go();
     swapped(first).await;
-    disk.let_one_pass();
+    syncs.let_one_go();
     swapped(small).await;
     assert!(large.iter_mut().all(is_pending));
-    disk.open_for_good();
+    syncs.let_all_go();
     for reply in large {
         swapped(reply).await;
     }
