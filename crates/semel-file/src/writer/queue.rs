@@ -1,14 +1,20 @@
 //! Where requests wait for the writer. No timer: a writer that waits takes the first one at once.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::requests::Request;
+
+/// How often the writer looks for a request before it sleeps: some tens of microseconds.
+const LOOKS_MAX: usize = 64;
 
 /// Where requests wait for the writer.
 #[derive(Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     filled: Condvar,
+    /// Whether something waits, for a writer that looks without the lock.
+    is_filled: AtomicBool,
 }
 
 #[derive(Default)]
@@ -34,6 +40,7 @@ impl Queue {
             return Err(request);
         }
         waiting.requests.push(request);
+        self.is_filled.store(true, Ordering::Release);
         if waiting.writer_sleeps {
             waiting.writer_sleeps = false;
             drop(waiting);
@@ -44,15 +51,16 @@ impl Queue {
 
     /// Takes all that wait into `requests`, without waiting for any.
     pub(crate) fn take_now(&self, requests: &mut Vec<Request>) {
-        std::mem::swap(&mut self.waiting().requests, requests);
+        self.take_all(&mut self.waiting(), requests);
     }
 
     /// Takes all that wait into `requests`, or waits for one. `false` when the store is closed and nothing is left.
     pub(crate) fn take(&self, requests: &mut Vec<Request>) -> bool {
+        self.look_out();
         let mut waiting = self.waiting();
         loop {
             if !waiting.requests.is_empty() {
-                std::mem::swap(&mut waiting.requests, requests);
+                self.take_all(&mut waiting, requests);
                 return true;
             }
             if waiting.door == Door::Closed {
@@ -63,13 +71,29 @@ impl Queue {
         }
     }
 
-    /// Lets nobody in any more.
+    fn take_all(&self, waiting: &mut Waiting, requests: &mut Vec<Request>) {
+        self.is_filled.store(false, Ordering::Release);
+        std::mem::swap(&mut waiting.requests, requests);
+    }
+
+    /// A lone caller comes back within microseconds of its answer: waking a thread that sleeps would take longer than
+    /// its request. Other threads that could run do so meanwhile.
+    fn look_out(&self) {
+        for _ in 0..LOOKS_MAX {
+            if self.is_filled.load(Ordering::Acquire) {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Takes no more requests.
     pub(crate) fn close(&self) {
         self.waiting().door = Door::Closed;
         self.filled.notify_one();
     }
 
-    /// Lets nobody in any more, and leaves those who wait without an answer.
+    /// Takes no more requests, and leaves those that wait without an answer.
     pub(crate) fn abandon(&self) {
         let mut waiting = self.waiting();
         waiting.door = Door::Closed;
