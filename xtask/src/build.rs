@@ -59,7 +59,8 @@ impl Build {
         }
     }
 
-    fn cargo(self, words: &[&[&str]]) -> Run {
+    /// Cargo, building this way.
+    pub(crate) fn cargo(self, words: &[&[&str]]) -> Run {
         let run = cargo(words.concat());
         self.environment().into_iter().fold(run, |run, (name, value)| run.env(name, value))
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use xtask::needs;
-use xtask::run::{self, built, cargo, program, root, skipped, started};
+use xtask::run::{self, built, cargo, program, skipped, started};
 
 use crate::build::{Build, Missing};
 use crate::servers::Servers;
@@ -52,10 +52,13 @@ fn everything(missing: Missing, has_extras: bool) -> Result<()> {
     needs::for_tests()?;
     let build = Build::new(missing)?;
     let all = ["--workspace", "--all-features"];
+    if has_extras {
+        // Before the build with features, which puts the binary that the tests start into its place.
+        timetable.time("build without features", || without_features(build))?;
+    }
     timetable.time("build and lints", || build.everything(&all))?;
     timetable.time("packages", packages::package)?;
     if has_extras {
-        timetable.time("build without features", without_features)?;
         timetable.time("lints of the measurements", bench_lints)?;
         timetable.time("documentation", docs)?;
         timetable.time("dependencies", dependencies)?;
@@ -129,20 +132,16 @@ const WITHOUT_FEATURES: [(&str, &str); 7] = [
 ];
 
 /// The command line as a newcomer builds it, which no other step does: it says which feature is missing.
-fn without_features() -> Result<()> {
+fn without_features(build: Build) -> Result<()> {
     started("build without features");
-    // In a folder of its own: the binary would take the place of the one that the tests start.
-    let folder = "target/without-features";
-    cargo(["build", "--package", "semel-cli", "--target-dir", folder]).show()?;
+    build.cargo(&[&["build", "--package", "semel-cli"]]).show()?;
     for (line, missing) in WITHOUT_FEATURES {
-        let ran =
-            program(root().join(folder).join("debug/semel"), line.split(' ')).into_command().output()?;
+        let ran = program(built("debug", "semel")?, line.split(' ')).into_command().output()?;
         let error = String::from_utf8_lossy(&ran.stderr);
         let is_named = error.contains(&format!("this build has no {missing}"));
         ensure!(!ran.status.success() && is_named, "`semel {line}` did not name the feature: {error}");
     }
-    let lib = ["test", "--package", "semel-server", "--lib", "--target-dir", folder, "without_features"];
-    cargo(lib).show()
+    build.cargo(&[&["test", "--package", "semel-server", "--lib", "without_features"]]).show()
 }
 
 /// The measurements are a workspace of their own, which nothing else would notice to be broken.

@@ -8,12 +8,12 @@ use std::time::Duration;
 use semel::machine::settle::renew;
 use semel::record::{Keep, Record, State};
 use semel::store::{Reply, Store, Swap, SwapReply};
-use semel::{Outcome, RecordId};
+use semel::{Claim, Decision, Outcome, RecordId, Semel};
 use semel_file::FileStore;
 use semel_testkit::{ManualClock, sample};
 
 use crate::dice::Dice;
-use crate::disk::{Call, SimulatedDisk, StoppingDisk, Survival, Syncs};
+use crate::disk::{Call, SimulatedDisk, Stop, StoppingDisk, Survival, Syncs};
 
 /// The segment that a new store writes to.
 const SEGMENT: &str = "00000001";
@@ -156,6 +156,28 @@ async fn a_read_beside_the_removal_of_its_segment_finds_the_record_where_it_was_
     reads.let_all_go();
     assert_eq!(read.join().unwrap(), Some(kept.clone()));
     assert_eq!(load(&store, kept.key.id()).await, Some(kept));
+}
+
+#[tokio::test]
+async fn a_replayreads_the_disk_once_and_is_kept() {
+    let disk = StoppingDisk::new(SimulatedDisk::new());
+    let open = || FileStore::on(Arc::new(disk.clone())).open().unwrap();
+    let key = sample::key("replay").unwrap();
+    let semel = Semel::new(open());
+    let Decision::Run(permit) = semel.claim(Claim::new(&key)).await.unwrap() else {
+        panic!("it is the first")
+    };
+    permit.complete(Outcome::success(*b"paid")).await.unwrap();
+    semel.close().await.unwrap();
+    let semel = Semel::new(open());
+    assert!(matches!(semel.claim(Claim::new(&key)).await.unwrap(), Decision::Replay(_)));
+    // A read would wait for ever.
+    let reads = [Call::CachedRead, Call::Read].map(|call| disk.stop_at(call, SEGMENT));
+    for _ in 0..100 {
+        let replayed = tokio::time::timeout(Duration::from_secs(10), semel.claim(Claim::new(&key))).await;
+        assert!(matches!(replayed, Ok(Ok(Decision::Replay(_)))), "{replayed:?}");
+    }
+    reads.iter().for_each(Stop::let_all_go);
 }
 
 /// The answer, on a thread that has nothing else to do.

@@ -10,6 +10,7 @@ use semel_file::disk::{Disk, DiskFile};
 pub(crate) enum Call {
     Write,
     Sync,
+    Read,
     CachedRead,
     Remove,
 }
@@ -137,6 +138,7 @@ impl DiskFile for StoppingFile {
     }
 
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.disk.pass(Call::Read, &self.name);
         self.file.read_at(into, offset)
     }
 
