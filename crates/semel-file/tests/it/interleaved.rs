@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use semel::machine::settle::renew;
 use semel::record::{Keep, Record, State};
-use semel::store::{Reply, Store, Swap, SwapReply};
+use semel::store::{Reply, Store, Swap, SwapReplies, SwapReply};
 use semel::{Claim, Decision, Outcome, RecordId, Semel};
 use semel_file::FileStore;
 use semel_testkit::{ManualClock, sample};
@@ -43,7 +43,7 @@ fn done(bytes: usize, keep: Keep) -> Swap {
     Swap { expected: None, next: write.next, keep }
 }
 
-async fn swapped(reply: Reply<semel::store::SwapReplies>) -> Arc<Record> {
+async fn swapped(reply: Reply<SwapReplies>) -> Arc<Record> {
     match reply.await.unwrap().value.remove(0) {
         SwapReply::Swapped(record) => record,
         other => panic!("{other:?}"),
@@ -132,13 +132,14 @@ async fn a_read_beside_the_removal_of_its_segment_finds_the_record_where_it_was_
     let disk = StoppingDisk::new(semel_file::disk::Folder::hold(folder.path()).unwrap());
     let builder = FileStore::on(Arc::new(disk.clone())).segment_bytes(64 << 10);
     let store = Arc::new(builder.clock(clock.clone()).open().unwrap());
-    let kept = swapped(store.swap([done(100, Keep::Forever)].into())).await;
+    let swap = done(100, Keep::Forever);
+    let kept = swapped(store.swap([swap.clone()].into())).await;
     let reads = disk.stop_at(Call::CachedRead, SEGMENT);
     let read = {
-        let (store, id) = (Arc::clone(&store), kept.key.id());
-        std::thread::spawn(move || answered(store.load(vec![id])))
+        let store = Arc::clone(&store);
+        std::thread::spawn(move || answered(store.swap([swap].into())))
     };
-    // The read has looked the record up in the index, and stands before its segment.
+    // The duplicate has looked the record up in the index, and stands before its segment.
     reads.wait_for(1);
     let removed = disk.stop_at(Call::Remove, "00000001.log");
     removed.let_all_go();
@@ -154,7 +155,8 @@ async fn a_read_beside_the_removal_of_its_segment_finds_the_record_where_it_was_
     }
     removed.wait_for(1);
     reads.let_all_go();
-    assert_eq!(read.join().unwrap(), Some(kept.clone()));
+    let value = read.join().unwrap();
+    assert!(matches!(value.as_slice(), [SwapReply::Stale(Some(found))] if *found == kept), "{value:?}");
     assert_eq!(load(&store, kept.key.id()).await, Some(kept));
 }
 
@@ -181,7 +183,7 @@ async fn a_replayreads_the_disk_once_and_is_kept() {
 }
 
 /// The answer, on a thread that has nothing else to do.
-fn answered(reply: Reply<Vec<semel::store::Loaded>>) -> Option<Arc<Record>> {
+fn answered(reply: Reply<SwapReplies>) -> SwapReplies {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(reply).unwrap().value.remove(0).unwrap()
+    runtime.block_on(reply).unwrap().value
 }

@@ -19,16 +19,19 @@ pub(crate) enum Call {
 #[derive(Clone)]
 pub(crate) struct StoppingDisk {
     disk: Arc<dyn Disk>,
-    stops: Arc<Mutex<Vec<Stop>>>,
+    points: Arc<Mutex<Vec<Point>>>,
 }
 
-/// A point at which calls stop: a kind of call of one file. Clones are the same point.
+/// Where calls stop: a kind of call of files whose name begins like this.
 #[derive(Clone)]
-pub(crate) struct Stop {
+struct Point {
     call: Call,
     file: &'static str,
     gate: Arc<Gate>,
 }
+
+/// Holds calls at a point until it is dropped.
+pub(crate) struct Stop(Arc<Gate>);
 
 #[derive(Default)]
 struct Gate {
@@ -45,23 +48,25 @@ struct Counts {
 
 impl StoppingDisk {
     pub(crate) fn new(disk: impl Disk) -> Self {
-        Self { disk: Arc::new(disk), stops: Arc::default() }
+        Self { disk: Arc::new(disk), points: Arc::default() }
     }
 
     /// From now on every such call of files whose name begins like this stops.
     pub(crate) fn stop_at(&self, call: Call, file: &'static str) -> Stop {
-        let stop = Stop { call, file, gate: Arc::default() };
-        self.stops.lock().unwrap().push(stop.clone());
-        stop
+        let gate = Arc::<Gate>::default();
+        self.points.lock().unwrap().push(Point { call, file, gate: Arc::clone(&gate) });
+        Stop(gate)
     }
 
-    fn pass(&self, call: Call, file: &str) {
-        let stops = self.stops.lock().unwrap();
-        let found = stops.iter().find(|stop| stop.call == call && file.starts_with(stop.file)).cloned();
-        drop(stops);
-        if let Some(stop) = found {
-            stop.gate.pass();
-        }
+    /// Waits if such calls are stopped; whether they are.
+    fn pass(&self, call: Call, file: &str) -> bool {
+        let points = self.points.lock().unwrap();
+        let found = points.iter().rfind(|point| point.call == call && file.starts_with(point.file)).cloned();
+        drop(points);
+        found.is_some_and(|point| {
+            point.gate.pass();
+            true
+        })
     }
 
     fn file(&self, name: &str, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
@@ -72,20 +77,26 @@ impl StoppingDisk {
 impl Stop {
     /// Waits until so many calls have reached the point.
     pub(crate) fn wait_for(&self, reached: u64) {
-        let counts = self.gate.counts.lock().unwrap();
-        drop(self.gate.changed.wait_while(counts, |counts| counts.reached < reached).unwrap());
+        let counts = self.0.counts.lock().unwrap();
+        drop(self.0.changed.wait_while(counts, |counts| counts.reached < reached).unwrap());
     }
 
     /// Lets one more call go on.
     pub(crate) fn let_one_go(&self) {
-        self.gate.counts.lock().unwrap().may_go += 1;
-        self.gate.changed.notify_all();
+        self.0.counts.lock().unwrap().may_go += 1;
+        self.0.changed.notify_all();
     }
 
     /// Lets every call go on.
     pub(crate) fn let_all_go(&self) {
-        self.gate.counts.lock().unwrap().may_go = u64::MAX / 2;
-        self.gate.changed.notify_all();
+        self.0.counts.lock().unwrap().may_go = u64::MAX / 2;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.let_all_go();
     }
 }
 
@@ -143,7 +154,10 @@ impl DiskFile for StoppingFile {
     }
 
     fn read_cached_at(&self, into: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
-        self.disk.pass(Call::CachedRead, &self.name);
+        // Whatever was in memory when the call began is not any more.
+        if self.disk.pass(Call::CachedRead, &self.name) {
+            return Ok(None);
+        }
         self.file.read_cached_at(into, offset)
     }
 
