@@ -105,3 +105,67 @@ impl Usage {
         self.segments.get_mut(place)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use semel::clock::Timestamp;
+    use semel::record::StateKind;
+
+    use super::*;
+    use crate::format::frame::{FOREVER, Head, Kind};
+
+    fn entry(segment: u32, bytes: u32) -> Entry {
+        let (kind, moment) = (Kind::Record(StateKind::Done), Timestamp::from_micros(1));
+        let head = Head { kind, version: 1, kept_until: FOREVER, moment, id: [1; 16] };
+        Entry::new(segment, 64, bytes, &head).unwrap()
+    }
+
+    /// Segments 5, 6 and 7 with 1,000 bytes each.
+    fn three_segments() -> Usage {
+        let mut usage = Usage::starting_at(5);
+        for _ in 0..3 {
+            usage.open();
+            usage.written(1_000);
+        }
+        usage
+    }
+
+    #[test]
+    fn an_entry_counts_in_its_own_segment_until_it_is_removed() {
+        let mut usage = three_segments();
+        usage.add(&entry(5, 101));
+        usage.add(&entry(6, 200));
+        assert_eq!(
+            (usage.live_bytes(), usage.total_bytes()),
+            (304, 3_000),
+            "frames are padded to eight bytes"
+        );
+        let (number, oldest) = usage.oldest_sealed().unwrap();
+        assert_eq!((number, oldest.bytes, oldest.live_bytes, oldest.live), (5, 1_000, 104, 1));
+        assert_eq!(usage.dead(), 0);
+        usage.remove(&entry(5, 101));
+        assert_eq!((usage.live_bytes(), usage.dead()), (200, 1));
+    }
+
+    #[test]
+    fn only_the_oldest_segments_in_a_row_are_dead_and_never_the_one_that_is_written() {
+        let mut usage = three_segments();
+        assert_eq!(usage.dead(), 2);
+        usage.add(&entry(6, 80));
+        assert_eq!(usage.dead(), 1);
+        usage.close_oldest();
+        assert_eq!((usage.oldest(), usage.total_bytes(), usage.dead()), (6, 2_000, 0));
+        usage.remove(&entry(6, 80));
+        usage.close_oldest();
+        assert_eq!((usage.dead(), usage.oldest_sealed().is_none()), (0, true));
+    }
+
+    #[test]
+    fn an_entry_of_a_segment_that_is_gone_counts_nowhere() {
+        let mut usage = three_segments();
+        usage.close_oldest();
+        usage.add(&entry(5, 80));
+        usage.add(&entry(8, 80));
+        assert_eq!(usage.live_bytes(), 0);
+    }
+}

@@ -119,3 +119,59 @@ impl std::hash::Hasher for IdHasher {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use semel::ErrorKind;
+    use semel::record::StateKind;
+    use semel::store::SwapReply;
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::format::frame::{FOREVER, Head, Kind};
+
+    fn entry(id: u8, offset: u32) -> Entry {
+        let (kind, moment) = (Kind::Record(StateKind::Done), Timestamp::from_micros(1));
+        let head = Head { kind, version: 1, kept_until: FOREVER, moment, id: [id; 16] };
+        Entry::new(1, offset, 96, &head).unwrap()
+    }
+
+    fn record() -> Arc<Record> {
+        use semel::record::Version;
+        let ask = semel_testkit::sample::ask(&semel_testkit::sample::key("batch").unwrap());
+        semel_testkit::sample::running(&ask).unwrap().next.stamp(Version::new(1), Timestamp::from_micros(1))
+    }
+
+    #[test]
+    fn a_record_that_is_moved_and_written_in_one_batch_counts_where_it_was_written() {
+        let mut batch = WriteBatch::default();
+        batch.move_record(entry(1, 64), entry(1, 160));
+        batch.move_record(entry(2, 256), entry(2, 352));
+        batch.write(entry(1, 448), record());
+        let moves: Vec<_> = batch.moves().copied().collect();
+        assert_eq!(moves, [Move { from: entry(2, 256), to: entry(2, 352) }]);
+        assert_eq!(batch.entries().collect::<Vec<_>>(), [entry(1, 448)]);
+        assert!(batch.written(&[1; 16]).is_some() && batch.written(&[2; 16]).is_none());
+    }
+
+    #[test]
+    fn every_caller_is_answered_once_and_the_next_batch_starts_empty() {
+        for fails in [false, true] {
+            let mut batch = WriteBatch::default();
+            let (caller, mut answer) = oneshot::channel();
+            let value = SwapAnswer { replies: [SwapReply::Full].into(), unread: Vec::new() };
+            batch.answer_later(caller, Timestamp::from_micros(7), value);
+            batch.write(entry(1, 64), record());
+            batch.forget_before(3);
+            assert!(answer.try_recv().is_err(), "not before the batch is on disk");
+            if fails {
+                batch.fail(&|| Error::new(ErrorKind::Unknown, "the disk failed"));
+                assert_eq!(answer.try_recv().unwrap().err().unwrap().kind(), ErrorKind::Unknown);
+            } else {
+                batch.finish();
+                assert_eq!(answer.try_recv().unwrap().unwrap().now, Timestamp::from_micros(7));
+            }
+            assert!(batch.entries().next().is_none() && batch.oldest_needed().is_none());
+        }
+    }
+}
