@@ -20,6 +20,7 @@ impl Writer {
                 moment: self.reader.clock.now(),
                 oldest: self.start.usage.oldest(),
                 previous_end: self.start.previous_end,
+                capacity: self.start.capacity,
             };
             self.run.bytes.extend_from_slice(&header.encode(self.start.store));
         }
@@ -51,6 +52,8 @@ impl Writer {
         if self.run.end() > self.run.start {
             self.start.usage.written(self.run.bytes.len() as u64);
             self.start.tail = self.run.end();
+            // Before anybody is told. If it fails, the bound is lower, which changes nothing for them.
+            drop(self.start.witness.note(self.start.active.number, self.start.tail));
             self.apply();
         }
         for (caller, now, told) in std::mem::take(&mut self.run.callers) {

@@ -108,7 +108,11 @@ impl Writer {
         drop(self.push(&closed, &[]));
         self.commit();
         self.maintenance.stop();
-        self.reader.health.check()
+        self.reader.health.check()?;
+        if let Err(error) = self.start.witness.note_closed(self.start.active.number, self.start.tail) {
+            tracing::warn!(%error, "semel: the clean stop could not be noted; the next opening is as after a crash");
+        }
+        Ok(())
     }
 
     /// Takes in a record as it is, for a copy of another store.

@@ -6,6 +6,7 @@ use super::usage::Usage;
 use crate::format::identity::StoreId;
 use crate::index::due::DueNotes;
 use crate::log::segment::Segment;
+use crate::log::tail::Tail;
 
 /// No segment is made smaller than this, unless all have to be.
 pub(crate) const SEGMENT_BYTES_MIN: u32 = 4 << 20;
@@ -23,6 +24,8 @@ pub(crate) struct LogState {
     pub(crate) next_version: u64,
     pub(crate) usage: Usage,
     pub(crate) notes: DueNotes,
+    /// Says outside of the log how far it is acknowledged.
+    pub(crate) witness: Tail,
 }
 
 impl LogState {
