@@ -25,7 +25,7 @@ pub(crate) fn unreadable_record(place: &str, file: &str, offset: u32, why: Error
     Error::new(why.kind(), format!("{place}: {file} at byte {offset}: {why}")).caused_by(why)
 }
 
-/// An identity or a header that this store cannot use.
+/// An identity, a header or a tail that this store cannot use.
 #[cold]
 pub(crate) fn unreadable(place: &str, file: &str, why: Unreadable) -> Error {
     match why {
@@ -45,18 +45,52 @@ pub(crate) fn unreadable(place: &str, file: &str, why: Unreadable) -> Error {
                 name::IDENTITY
             ),
         ),
+        Unreadable::Misplaced(number) => Error::new(
+            ErrorKind::Corrupt,
+            format!(
+                "{place}: {file} holds segment {} (its number is at byte 12); nothing was changed: give the files their \
+                 names back",
+                name::segment(number)
+            ),
+        ),
     }
 }
 
-/// A segment that must be there and is not.
+/// A file that must be there and is not.
 #[cold]
-pub(crate) fn missing(place: &str, number: u32) -> Error {
+pub(crate) fn missing(place: &str, file: &str) -> Error {
+    incomplete(place, format_args!("{file} is missing (byte 0)"))
+}
+
+/// A file that has fewer bytes than it was made with.
+#[cold]
+pub(crate) fn shortened(place: &str, file: &str, bytes: u32, wanted_bytes: u32) -> Error {
+    incomplete(
+        place,
+        format_args!("{file} is cut short: it ends at byte {bytes} and had {wanted_bytes} bytes"),
+    )
+}
+
+/// A log that ends before the place up to which it was acknowledged.
+#[cold]
+pub(crate) fn lost(place: &str, number: u32, end: u32, acknowledged: u32) -> Error {
     let file = name::segment(number);
+    incomplete(
+        place,
+        format_args!(
+            "{file} is cut short: it was acknowledged up to byte {acknowledged}, and its records end at byte {end}"
+        ),
+    )
+}
+
+/// Something was taken away by a person or a tool: a backup may still have it.
+#[cold]
+fn incomplete(place: &str, what: std::fmt::Arguments<'_>) -> Error {
     Error::new(
         ErrorKind::Corrupt,
         format!(
-            "{place}: {file} is missing (byte 0); nothing was changed: bring it back from a backup, or copy what is \
-             left with `semel file repair {place} --to NEW-FOLDER`"
+            "{place}: {what}; nothing was changed: bring the file back from a backup, or see what is missing with \
+             `semel file verify {place}` and copy what is left with `semel file repair {place} --to NEW-FOLDER`"
         ),
     )
 }

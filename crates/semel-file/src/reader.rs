@@ -8,7 +8,7 @@ use semel::store::{Answer, Caching, Loaded, Page, Scan};
 use semel::{Key, RecordId, Result, codec};
 
 use crate::clock::FlooredClock;
-use crate::error::{damaged, unavailable, unreadable_record};
+use crate::error::{damaged, missing, unavailable, unreadable_record};
 use crate::format::field::{large, put};
 use crate::format::frame::{self, IndexKey, Seed, index_key};
 use crate::health::Health;
@@ -132,21 +132,41 @@ impl Reader {
                     let record = self.decode(&entry, asked, seed, &bytes, now)?;
                     return Ok(Looked::Found(record.map(Arc::new)));
                 }
-                Fetched::Moved => match self.index.get(&entry.id) {
+                Fetched::Moved => match self.moved(&entry)? {
                     Some(known) => entry = known,
                     None => return Ok(Looked::Found(None)),
                 },
             }
         }
-        Err(damaged(&self.place, "the index", 0, "points to a segment that is not there"))
+        Err(self.damage(&entry, "was moved again and again while it was read"))
     }
 
-    /// When exactly the keep of a record ends.
-    pub(crate) fn kept_until(&self, entry: &Entry) -> Result<u64> {
-        match self.fetch(entry, Wait::Disk)? {
-            Fetched::Bytes(seed, bytes) => Ok(self.frame(entry, seed, &bytes)?.head.kept_until),
-            Fetched::NotCached | Fetched::Moved => Ok(0),
+    /// Where a record is now whose segment is gone; `None` if it was forgotten. A segment is removed only after its
+    /// records were moved or forgotten, so an entry that still points into it has lost its record, which must not pass for
+    /// one that never was.
+    fn moved(&self, entry: &Entry) -> Result<Option<Entry>> {
+        match self.index.get(&entry.id) {
+            Some(known) if known.is_at(entry) => {
+                Err(missing(&self.place, &crate::format::name::segment(entry.segment)))
+            }
+            known => Ok(known),
         }
+    }
+
+    /// When exactly the keep of a record ends; zero if it was forgotten.
+    pub(crate) fn kept_until(&self, entry: &Entry) -> Result<u64> {
+        let mut entry = *entry;
+        for _ in 0..TRIES_MAX {
+            match self.fetch(&entry, Wait::Disk)? {
+                Fetched::Bytes(seed, bytes) => return Ok(self.frame(&entry, seed, &bytes)?.head.kept_until),
+                Fetched::NotCached => return Err(self.damage(&entry, "was not read")),
+                Fetched::Moved => match self.moved(&entry)? {
+                    Some(known) => entry = known,
+                    None => return Ok(0),
+                },
+            }
+        }
+        Err(self.damage(&entry, "was moved again and again while it was read"))
     }
 
     fn fetch(&self, entry: &Entry, wait: Wait) -> Result<Fetched> {
@@ -272,4 +292,57 @@ fn last_id_like(id: &IndexKey) -> RecordId {
     let mut bytes = [u8::MAX; 32];
     put(&mut bytes, 0, id);
     RecordId::from_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use semel::ErrorKind;
+    use semel::record::StateKind;
+    use semel_testkit::ManualClock;
+
+    use super::*;
+    use crate::format::frame::{FOREVER, Head, Kind};
+
+    const SECOND_MICROS: u64 = 1_000_000;
+
+    /// A reader whose index points into segment 1, which is not there.
+    fn without_segments(kept_until: u64) -> (Reader, Entry) {
+        let now = Timestamp::from_micros(5 * SECOND_MICROS);
+        let head =
+            Head { kind: Kind::Record(StateKind::Done), version: 1, kept_until, moment: now, id: [7; 16] };
+        let entry = Entry::new(1, 64, 200, &head).unwrap();
+        let reader = Reader {
+            place: "here".into(),
+            index: Arc::new(Index::new()),
+            segments: Segments::default(),
+            clock: FlooredClock::new(Arc::new(ManualClock::at(now.as_micros())), now),
+            caching: Caching::Refused,
+            health: Health::default(),
+        };
+        reader.index.put(entry);
+        (reader, entry)
+    }
+
+    fn assert_missing<T>(result: Result<T>) {
+        let Err(error) = result else { panic!("a record whose segment is missing is not absent") };
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains("00000001.log is missing"), "{error}");
+    }
+
+    #[test]
+    fn a_record_in_a_missing_segment_is_damaged_and_neither_absent_nor_expired() {
+        let (reader, entry) = without_segments(FOREVER);
+        assert_missing(reader.read(&entry, Asked::Any));
+        // In the last second of its keep, the frame itself is asked for the moment.
+        let (reader, entry) = without_segments(5 * SECOND_MICROS + 1);
+        assert_missing(reader.kept_until(&entry));
+    }
+
+    #[test]
+    fn a_record_that_was_forgotten_together_with_its_segment_is_absent() {
+        let (reader, entry) = without_segments(FOREVER);
+        reader.index.remove(&entry.id);
+        assert!(matches!(reader.read(&entry, Asked::Any), Ok(None)));
+        assert!(matches!(reader.kept_until(&entry), Ok(0)));
+    }
 }

@@ -9,13 +9,14 @@ use semel::store::Caching;
 use semel::{Error, ErrorKind, Result};
 
 use crate::clock::FlooredClock;
-use crate::disk::Disk;
-use crate::error::{damaged, missing, unavailable, unreadable};
+use crate::disk::{Disk, DiskFile};
+use crate::error::{damaged, lost, missing, shortened, unavailable, unreadable};
 use crate::format::field::large;
 use crate::format::frame::Kind;
 use crate::format::header::{HEADER_BYTES, Header};
 use crate::format::identity::{self, IDENTITY_BYTES, StoreId, Unreadable};
 use crate::format::name::{self, Role};
+use crate::format::tail::{self, Slot, TAIL_BYTES};
 use crate::format::walk::{Behind, Step, Walk, look_behind};
 use crate::health::Health;
 use crate::index::due::DueNotes;
@@ -25,8 +26,9 @@ use crate::log::maintenance::Maintenance;
 use crate::log::segment::{Segment, fill_with_zeros, prepare};
 use crate::log::segments::Segments;
 use crate::log::spare::Wanted;
+use crate::log::tail::Tail;
 use crate::reader::Reader;
-use crate::writer::{LogState, Usage, note_due};
+use crate::writer::{LogState, SEGMENT_BYTES_MIN, Usage, note_due};
 
 /// What is opened, and how.
 pub(crate) struct Recovery {
@@ -50,6 +52,14 @@ struct Newest {
     segment: Segment,
     header: Option<Header>,
     frames: Frames,
+    /// The segments behind it that were not begun, in falling order.
+    spares: Vec<u32>,
+}
+
+/// `semel.tail` as it was found.
+struct Witness {
+    file: Arc<dyn DiskFile>,
+    slot: Slot,
 }
 
 /// What a walk through a segment found.
@@ -60,6 +70,13 @@ struct Frames {
     version: u64,
     moment: Timestamp,
     oldest: u32,
+}
+
+impl Newest {
+    /// The oldest segment that is needed.
+    fn oldest(&self) -> u32 {
+        if self.header.is_some() { self.frames.oldest } else { self.segment.number }
+    }
 }
 
 impl Recovery {
@@ -76,8 +93,17 @@ impl Recovery {
         } else {
             self.found(&names, &mut numbers)?
         };
-        let (newest, spares) = self.newest(store, &numbers)?;
-        let opened = self.assemble(store, newest)?;
+        let witness = self.read_tail(store, &names)?;
+        let mut newest = self.newest(store, &numbers, witness.as_ref().map(|witness| &witness.slot))?;
+        let ends = self.sealed_ends(store, &newest)?;
+        // Only from here on is anything changed.
+        if newest.header.is_none() && self.file_bytes(&newest.segment)? < self.segment_bytes_min() {
+            newest.segment = self.make_first_segment(store)?;
+        }
+        self.clear(&newest.segment, newest.frames.end)?;
+        let spares = newest.spares.clone();
+        let witness = self.go_on_with_tail(store, witness, &newest)?;
+        let opened = self.assemble(store, newest, ends, witness)?;
         clear_away(&opened, &names);
         self.give_spare(&opened, &spares)?;
         // What was named by a process that did not live to sync it is used from here on.
@@ -85,10 +111,13 @@ impl Recovery {
         Ok(opened)
     }
 
-    /// Makes a new store: first its first segment, then the identity that says that it is there.
+    /// Makes a new store: first its first segment and its tail, then the identity that says that they are there.
     fn found(&self, names: &[String], numbers: &mut Vec<u32>) -> Result<StoreId> {
-        let is_ours = |name: &&String| !matches!(name::role(name), Role::Unfinished | Role::Segment(1));
-        if let Some(foreign) = names.iter().find(is_ours) {
+        let is_other =
+            |name: &&String| !matches!(name::role(name), Role::Unfinished | Role::Segment(1) | Role::Tail);
+        let first = name::segment(1);
+        let begun = || names.iter().find(|name| **name == first && self.is_begun(name));
+        if let Some(foreign) = names.iter().find(is_other).or_else(begun) {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
@@ -100,12 +129,29 @@ impl Recovery {
             ));
         }
         let store = StoreId(rand::random());
-        let bytes = self.segment_bytes_max.min(crate::writer::SEGMENT_BYTES_MIN);
-        prepare(&*self.disk, store, 1, bytes)
-            .map_err(|error| self.cannot("make its first segment", error))?;
+        self.make_first_segment(store)?;
+        Tail::create(&*self.disk, store, 1, 0).map_err(|error| self.cannot("make semel.tail", error))?;
         *numbers = vec![1];
         self.write_identity(store).map_err(|error| self.cannot("write its identity", error))?;
         Ok(store)
+    }
+
+    /// Whether a segment has the header of any store. The first one of a store that is being made has none: the identity
+    /// comes before the first record.
+    fn is_begun(&self, name: &str) -> bool {
+        let mut bytes = vec![0; large(HEADER_BYTES)];
+        let read = self.disk.open(name).and_then(|file| file.read_at(&mut bytes, 0));
+        read.is_err() || Header::store(&bytes).is_some()
+    }
+
+    fn make_first_segment(&self, store: StoreId) -> Result<Segment> {
+        prepare(&*self.disk, store, 1, self.segment_bytes_min())
+            .map_err(|error| self.cannot("make its first segment", error))
+    }
+
+    /// No segment is made shorter than this.
+    fn segment_bytes_min(&self) -> u32 {
+        self.segment_bytes_max.min(SEGMENT_BYTES_MIN)
     }
 
     fn write_identity(&self, store: StoreId) -> io::Result<()> {
@@ -123,34 +169,96 @@ impl Recovery {
             .disk
             .open(name::IDENTITY)
             .and_then(|file| file.read_at(&mut bytes, 0))
-            .map_err(|error| self.cannot("read its identity", error))?;
+            .map_err(|error| self.cannot(&format!("read {}", name::IDENTITY), error))?;
         identity::decode(bytes.get(..read).unwrap_or_default())
             .map_err(|why| unreadable(&self.place, name::IDENTITY, why))
     }
 
-    /// The segment that is written, and the ones behind it that nobody has begun.
-    fn newest(&self, store: StoreId, numbers: &[u32]) -> Result<(Newest, Vec<u32>)> {
+    /// How far the log was acknowledged; `None` if the file that says so is missing, as it is in folders of 0.1.
+    fn read_tail(&self, store: StoreId, names: &[String]) -> Result<Option<Witness>> {
+        if !names.iter().any(|name| name::role(name) == Role::Tail) {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; TAIL_BYTES];
+        let cannot = |error| self.cannot(&format!("read {}", name::TAIL), error);
+        let file = self.disk.open(name::TAIL).map_err(cannot)?;
+        let read = file.read_at(&mut bytes, 0).map_err(cannot)?;
+        let slot = tail::decode(bytes.get(..read).unwrap_or_default(), store)
+            .map_err(|why| unreadable(&self.place, name::TAIL, why))?;
+        Ok(Some(Witness { file, slot }))
+    }
+
+    /// The tail from here on: the one that was found, or a new one for a folder of 0.1.
+    fn go_on_with_tail(&self, store: StoreId, found: Option<Witness>, newest: &Newest) -> Result<Tail> {
+        let (segment, end) = (newest.segment.number, newest.frames.end);
+        let Some(Witness { file, slot }) = found else {
+            return Tail::create(&*self.disk, store, segment, end)
+                .map_err(|error| self.cannot(&format!("make {}", name::TAIL), error));
+        };
+        let mut tail = Tail::after(file, store, &slot);
+        // What was found is synced by now. A bound that cannot be raised is still a bound.
+        drop(tail.note(segment, end));
+        Ok(tail)
+    }
+
+    /// The segment that is written, with everything that was acknowledged, and the spares behind it.
+    fn newest(&self, store: StoreId, numbers: &[u32], slot: Option<&Slot>) -> Result<Newest> {
+        let newest = self.last_begun(store, numbers, slot)?;
+        let number = newest.segment.number;
+        if let Some(gap) =
+            (number..).skip(1).zip(newest.spares.iter().rev()).find(|(wanted, is)| wanted != *is)
+        {
+            return Err(self.missing_segment(gap.0));
+        }
+        match slot {
+            Some(slot) if number < slot.segment => Err(self.missing_segment(slot.segment)),
+            Some(slot) if !slot.is_reached_by(number, newest.frames.end) => {
+                Err(lost(&self.place, number, newest.frames.end, slot.end))
+            }
+            None if newest.header.is_some_and(|header| header.capacity > 0) => {
+                Err(missing(&self.place, name::TAIL))
+            }
+            Some(_) | None => Ok(newest),
+        }
+    }
+
+    fn last_begun(&self, store: StoreId, numbers: &[u32], slot: Option<&Slot>) -> Result<Newest> {
         let mut spares = Vec::new();
         for number in numbers.iter().rev().copied() {
             let segment = self.segment(store, number)?;
             if let Some(header) = self.header(store, &segment)? {
                 let frames = self.tail(&segment, &header)?;
-                return Ok((Newest { segment, header: Some(header), frames }, spares));
+                return Ok(Newest { segment, header: Some(header), frames, spares });
             }
-            if number == 1 && numbers.first() == Some(&1) {
+            match slot {
+                Some(slot) if slot.segment == number && slot.covers(number) => {
+                    return Err(lost(&self.place, number, 0, slot.end));
+                }
+                Some(slot) if slot.covers(number) => return Err(self.missing_segment(slot.segment)),
+                Some(_) | None => {}
+            }
+            if number == 1 {
                 // A store that was never written to: its first segment is as good as new.
-                self.clear(&segment, 0)?;
-                return Ok((Newest { segment, header: None, frames: Frames::default() }, spares));
+                return Ok(Newest { segment, header: None, frames: Frames::default(), spares });
             }
             spares.push(number);
         }
-        Err(missing(&self.place, numbers.first().copied().unwrap_or(1)))
+        let before_spares = spares.last().map_or(1, |first| first.saturating_sub(1));
+        Err(self.missing_segment(slot.map_or(before_spares, |slot| slot.segment)))
+    }
+
+    #[cold]
+    fn missing_segment(&self, number: u32) -> Error {
+        missing(&self.place, &name::segment(number))
     }
 
     fn segment(&self, store: StoreId, number: u32) -> Result<Segment> {
         let file = name::segment(number);
-        let opened = self.disk.open(&file).map_err(|error| self.cannot(&format!("open {file}"), error))?;
-        Ok(Segment::new(store, number, opened))
+        match self.disk.open(&file) {
+            Ok(opened) => Ok(Segment::new(store, number, opened)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(&self.place, &file)),
+            Err(error) => Err(self.cannot(&format!("open {file}"), error)),
+        }
     }
 
     /// The header of a segment; `None` if the segment was not begun, or no more than its first run was, which nobody was
@@ -187,15 +295,23 @@ impl Recovery {
         Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
-    /// The frames of the segment that is written, with whatever a cut left behind them cleared away.
+    /// The frames of the segment that is written.
     fn tail(&self, segment: &Segment, header: &Header) -> Result<Frames> {
         let end = self.file_bytes(segment)?;
+        self.check_length(segment, end, header.capacity)?;
         let mut frames = self.walk(segment, end)?;
         frames.moment = frames.moment.max(header.moment);
         frames.version = frames.version.max(header.first_version.saturating_sub(1));
         frames.oldest = frames.oldest.max(header.oldest);
-        self.clear(segment, frames.end)?;
         Ok(frames)
+    }
+
+    /// Refuses a file that has fewer bytes than it once had.
+    fn check_length(&self, segment: &Segment, bytes: u32, wanted_bytes: u32) -> Result<()> {
+        if bytes < wanted_bytes {
+            return Err(shortened(&self.place, &segment.name(), bytes, wanted_bytes));
+        }
+        Ok(())
     }
 
     /// Clears away what is behind `at`, for good, before anything is written or told: what is there then was synced by
@@ -245,15 +361,14 @@ impl Recovery {
     }
 
     /// Puts index, usage and notes together, from the oldest segment that is needed to the newest.
-    fn assemble(&self, store: StoreId, newest: Newest) -> Result<Recovered> {
-        let Newest { segment: active, header, frames } = newest;
+    fn assemble(&self, store: StoreId, newest: Newest, ends: Vec<u32>, witness: Tail) -> Result<Recovered> {
+        let oldest = newest.oldest();
+        let Newest { segment: active, frames, .. } = newest;
         let active = Arc::new(active);
-        let oldest = if header.is_some() { frames.oldest } else { active.number };
         let index = Arc::new(Index::new());
         let segments = Segments::default();
         let mut usage = Usage::starting_at(oldest);
         let maintenance = Maintenance::new(Arc::clone(&self.disk), store, Arc::clone(&index));
-        let ends = self.sealed_ends(store, oldest, header.as_ref(), active.number)?;
         for (number, end) in (oldest..).zip(ends) {
             let sealed = Arc::new(self.segment(store, number)?);
             let entries = self.sealed_entries(store, &sealed, end)?;
@@ -278,6 +393,7 @@ impl Recovery {
             next_version: frames.version.saturating_add(1),
             usage,
             notes,
+            witness,
         };
         let reader = Arc::new(Reader {
             place: self.place.clone(),
@@ -290,29 +406,17 @@ impl Recovery {
         Ok(Recovered { reader, start, maintenance })
     }
 
-    /// Where the frames of each sealed segment end: the one behind it says so.
-    fn sealed_ends(
-        &self,
-        store: StoreId,
-        oldest: u32,
-        newest: Option<&Header>,
-        newest_number: u32,
-    ) -> Result<Vec<u32>> {
+    /// Where the frames of each sealed segment end: the one behind it says so. Each is as long as it was.
+    fn sealed_ends(&self, store: StoreId, newest: &Newest) -> Result<Vec<u32>> {
         let mut ends = Vec::new();
-        let mut end = newest.map_or(0, |header| header.previous_end);
-        for number in (oldest..newest_number).rev() {
+        let mut end = newest.header.map_or(0, |header| header.previous_end);
+        for number in (newest.oldest()..newest.segment.number).rev() {
             ends.push(end);
-            if self
-                .disk
-                .open(&name::segment(number))
-                .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-            {
-                return Err(missing(&self.place, number));
-            }
             let segment = self.segment(store, number)?;
             let header = self
                 .read_header(store, &segment)?
                 .map_err(|why| unreadable(&self.place, &segment.name(), why))?;
+            self.check_length(&segment, self.file_bytes(&segment)?, header.capacity.max(end))?;
             end = header.previous_end;
         }
         ends.reverse();
@@ -355,8 +459,8 @@ impl Recovery {
         }
         if spares.contains(&number) {
             let segment = self.segment(opened.start.store, number)?;
-            if self.behind(&segment, 0)? == Behind::Nothing {
-                let bytes = self.file_bytes(&segment)?;
+            let bytes = self.file_bytes(&segment)?;
+            if bytes >= self.segment_bytes_min() && self.behind(&segment, 0)? == Behind::Nothing {
                 opened.maintenance.has_spare(segment, bytes);
                 return Ok(());
             }
@@ -385,7 +489,12 @@ fn clear_away(opened: &Recovered, names: &[String]) {
             Role::Segment(number) | Role::Hint(number) if number < oldest => {
                 opened.maintenance.remove(number);
             }
-            Role::Segment(_) | Role::Hint(_) | Role::Identity | Role::Unfinished | Role::Foreign => {}
+            Role::Segment(_)
+            | Role::Hint(_)
+            | Role::Identity
+            | Role::Tail
+            | Role::Unfinished
+            | Role::Foreign => {}
         }
     }
 }

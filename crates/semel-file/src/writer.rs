@@ -124,8 +124,7 @@ impl Writer {
         // On a full disk there is no room for it; then the next opening is as after a crash, which is fine too.
         drop(self.append(&self.note(Kind::Closed, 0), &[], Room::Whole));
         self.commit();
-        self.log.stop();
-        self.reader.health.check()
+        self.log.close()
     }
 
     /// Takes in a record as it is, for a copy of another store.

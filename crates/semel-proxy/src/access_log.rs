@@ -130,7 +130,7 @@ impl Drop for Entry {
         let observed = Arc::clone(&self.observed);
         observed.tally.count(self);
         if let Some(log) = &observed.log {
-            log.add(&log.form.line(self, observed.now()));
+            log.add(&log.form.line(self, Observed::now()));
         }
     }
 }

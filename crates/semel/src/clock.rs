@@ -1,8 +1,7 @@
 //! Time as stores see it: a timestamp, and the clock that hands it out.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A moment on a store's clock, in microseconds since the Unix epoch.
 ///
@@ -58,22 +57,27 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
 
-/// How often the machine's wall clock is looked at for having gone ahead.
-const LOOK_AGAIN_MICROS: u64 = 1_000_000;
-
-/// The machine's wall clock, held back from ever running backwards.
+/// The machine's clock: the wall clock when it was made, and the machine's running time from there on.
 ///
-/// It counts on the machine's monotonic clock, which needs no memory of what was handed out before: one that every
-/// read writes would have to move between all cores that read. What the wall clock gained meanwhile (the machine slept,
-/// or its time was set forward) is caught up with once a second.
+/// It does not follow a wall clock that is set back or ahead meanwhile: a lease would last longer, or lapse while its
+/// run is alive. Time during which the machine sleeps counts, on Linux; elsewhere the clock stands still for as long.
 #[derive(Debug)]
 pub struct SystemClock {
-    started: Instant,
-    /// The wall clock when this one started, by the latest look at it. Only grows.
-    started_micros: AtomicU64,
-    /// How long after the start that look was.
-    looked_micros: AtomicU64,
-    floor_micros: u64,
+    anchor: Anchor,
+}
+
+/// Where the wall clock and the running time of the machine were tied together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Anchor {
+    wall_micros: u64,
+    running_micros: u64,
+}
+
+impl Anchor {
+    /// The moment when the machine has run for so long. The wall clock has no say in it any more.
+    fn moment_at(self, running_micros: u64) -> Timestamp {
+        Timestamp(self.wall_micros.saturating_add(running_micros.saturating_sub(self.running_micros)))
+    }
 }
 
 impl SystemClock {
@@ -82,22 +86,11 @@ impl SystemClock {
         Self::not_before(Timestamp::UNSTAMPED)
     }
 
-    /// A clock that never reads earlier than `floor`, as after a restart with a machine clock set back.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clocks")]
+    /// A clock that starts at the machine's present time, or at `floor` if that is later: as after a restart with a
+    /// machine clock that was set back. It goes on from there.
     pub fn not_before(floor: Timestamp) -> Self {
-        Self {
-            started: Instant::now(),
-            started_micros: AtomicU64::new(wall_micros()),
-            looked_micros: AtomicU64::new(0),
-            floor_micros: floor.0,
-        }
-    }
-
-    /// Catches up with a wall clock that went ahead; one that was set back is not followed.
-    #[cold]
-    fn look_again(&self, elapsed_micros: u64) {
-        self.looked_micros.fetch_max(elapsed_micros, Ordering::Relaxed);
-        self.started_micros.fetch_max(wall_micros().saturating_sub(elapsed_micros), Ordering::Relaxed);
+        let wall_micros = wall_micros().max(floor.0);
+        Self { anchor: Anchor { wall_micros, running_micros: running_micros() } }
     }
 }
 
@@ -109,12 +102,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let elapsed_micros = micros(self.started.elapsed());
-        if elapsed_micros.saturating_sub(self.looked_micros.load(Ordering::Relaxed)) >= LOOK_AGAIN_MICROS {
-            self.look_again(elapsed_micros);
-        }
-        let read = self.started_micros.load(Ordering::Relaxed).saturating_add(elapsed_micros);
-        Timestamp(read.max(self.floor_micros))
+        self.anchor.moment_at(running_micros())
     }
 }
 
@@ -124,31 +112,54 @@ fn wall_micros() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros).max(1)
 }
 
+/// How long the machine has run, sleep included: the monotonic clock would stand still while it sleeps, and everything
+/// would be kept for longer by as much.
+#[cfg(target_os = "linux")]
+fn running_micros() -> u64 {
+    let read = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    part(read.tv_sec).saturating_mul(1_000_000).saturating_add(part(read.tv_nsec) / 1_000)
+}
+
+/// How long this process has asked for the time.
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clocks")]
+fn running_micros() -> u64 {
+    static STARTED: std::sync::LazyLock<std::time::Instant> =
+        std::sync::LazyLock::new(std::time::Instant::now);
+    micros(STARTED.elapsed())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_system_clock_never_reads_below_its_floor() {
-        let floor = Timestamp::from_micros(u64::MAX - 10);
+    fn the_system_clock_starts_at_its_floor_and_goes_on_from_there() {
+        let floor = Timestamp::from_micros(u64::MAX / 2);
         let clock = SystemClock::not_before(floor);
-        assert_eq!(clock.now(), floor);
-        assert_eq!(clock.now(), floor);
+        let first = clock.now();
+        assert!(first >= floor && first.since(floor) < Duration::from_mins(1));
+        while clock.now() == first {}
+        assert!(clock.now() > first);
     }
 
     #[test]
-    fn the_system_clock_catches_up_with_a_wall_clock_that_went_ahead_and_follows_none_back() {
-        let clock = SystemClock::new();
-        let before = clock.now();
-        clock.started_micros.fetch_sub(5_000_000, Ordering::Relaxed);
-        assert!(clock.now() < before);
-        clock.look_again(micros(clock.started.elapsed()));
-        // The first look at the wall clock may itself have taken a while, which the second one makes good.
-        assert!(clock.now().plus(Duration::from_secs(1)) >= before);
-        let ahead = before.plus(Duration::from_mins(1));
-        clock.started_micros.fetch_add(60_000_000, Ordering::Relaxed);
-        clock.look_again(micros(clock.started.elapsed()));
-        assert!(clock.now() >= ahead);
+    fn the_system_clock_starts_at_the_wall_clock() {
+        let wall = Timestamp(wall_micros());
+        let now = SystemClock::new().now();
+        assert!(now >= wall && now.since(wall) < Duration::from_mins(1));
+    }
+
+    #[test]
+    fn only_the_running_time_moves_the_clock_and_never_back() {
+        let anchor = Anchor { wall_micros: 1_000_000, running_micros: 500 };
+        for (running_micros, moment) in
+            [(500, 1_000_000), (501, 1_000_001), (3_600_000_500, 3_601_000_000), (0, 1_000_000)]
+        {
+            assert_eq!(anchor.moment_at(running_micros), Timestamp(moment));
+        }
+        assert_eq!(Anchor { wall_micros: u64::MAX, running_micros: 0 }.moment_at(1), Timestamp(u64::MAX));
     }
 
     #[test]

@@ -5,16 +5,20 @@ use std::io;
 
 use semel::{Error, ErrorKind, Result, codec};
 
-use super::findings::Findings;
+use super::findings::{Damage, Findings};
 use crate::disk::Disk;
 use crate::error::unavailable;
 use crate::format::field::{large, small};
 use crate::format::frame::{self, ALIGN, Frame, Head, IndexKey, Kind, Seed, padded, plausible_bytes};
 use crate::format::header::{HEADER_BYTES, Header};
 use crate::format::identity::{self, IDENTITY_BYTES, StoreId, Unreadable};
-use crate::format::name;
+use crate::format::name::{self, Role};
+use crate::format::tail::{self, Slot, TAIL_BYTES};
 use crate::format::walk::{Behind, look_behind};
 use crate::log::segment::Segment;
+
+/// What is said of a name that stands for no file.
+const NO_FILE: &str = "is not a file";
 
 /// The last whole word on a record, and where it is.
 pub(super) struct Word {
@@ -35,6 +39,8 @@ pub(super) struct Survey<'a> {
     pub(super) version: u64,
     /// The oldest segment that is needed, as far as is known.
     oldest: u32,
+    /// How far the log was acknowledged, if that can be read.
+    slot: Option<Slot>,
 }
 
 /// Where the frames of a segment end.
@@ -42,7 +48,7 @@ pub(super) struct Survey<'a> {
 enum Ends {
     /// Exactly here: the segment behind it says so.
     At(u32),
-    /// It is the newest: with the last whole frame.
+    /// It is the newest: with the last whole frame, and not before what was acknowledged.
     Open,
     /// The segment behind it cannot be read, so nobody knows.
     Unknown,
@@ -56,9 +62,12 @@ impl<'a> Survey<'a> {
         numbers.sort_unstable();
         let mut findings = Findings::default();
         let store = store_id(disk, place, &numbers, &mut findings)?;
-        let mut survey = Self { disk, place, store, findings, words: HashMap::new(), version: 0, oldest: 1 };
+        let slot = read_tail(disk, place, store, &names, &mut findings)?;
+        let mut survey =
+            Self { disk, place, store, findings, words: HashMap::new(), version: 0, oldest: 1, slot };
         let mut ends = Ends::Open;
-        let mut expected = None;
+        let last = numbers.last().copied().unwrap_or(0);
+        let mut expected = slot.filter(|slot| slot.segment > last).map(|slot| slot.segment);
         // From the newest on: it says which are the oldest that count.
         for (looked, number) in numbers.iter().copied().rev().enumerate() {
             if number < survey.oldest {
@@ -85,24 +94,22 @@ impl<'a> Survey<'a> {
     /// Looks at one segment; says where the one before it ends.
     fn segment(&mut self, number: u32, ends: Ends) -> Result<Ends> {
         let file_name = name::segment(number);
-        let cannot = |error: io::Error| unavailable(self.place, &format!("read {file_name}"), error);
-        let file = self.disk.open(&file_name).map_err(cannot)?;
-        let segment = Segment::new(self.store, number, file);
-        let mut content = vec![0; usize::try_from(segment.file.bytes().map_err(cannot)?).unwrap_or(0)];
-        let read = segment.file.read_at(&mut content, 0).map_err(cannot)?;
-        content.truncate(read);
+        let Some((segment, content)) = self.content(number)? else {
+            return Ok(Ends::Unknown);
+        };
         let header = Header::decode(&content, self.store, number);
-        if header.is_err() && matches!(ends, Ends::Open) {
-            let behind = look_behind(&*segment.file, segment.seed, HEADER_BYTES, small(content.len()));
-            if !matches!(behind.map_err(cannot)?, Behind::LaterBatch { .. }) {
-                // Not begun yet: a spare, or a first run that nobody was told about.
-                return Ok(Ends::Open);
-            }
+        if matches!(header, Err(Unreadable::Damaged(_))) && self.may_be_spare(&segment, &content, ends)? {
+            return Ok(Ends::Open);
         }
         match &header {
             Ok(header) => {
                 self.oldest = self.oldest.max(header.oldest);
                 self.version = self.version.max(header.first_version);
+                self.has_tail(header);
+                let has = small(content.len());
+                if has < header.capacity {
+                    self.findings.damage(&file_name, has, header.capacity, "is cut short");
+                }
             }
             Err(why) => self.findings.damage(&file_name, 0, HEADER_BYTES, unreadable_word(*why)),
         }
@@ -111,10 +118,57 @@ impl<'a> Survey<'a> {
         Ok(header.map_or(Ends::Unknown, |header| Ends::At(header.previous_end)))
     }
 
+    /// The bytes of a segment; `None` if it is no file, which is a finding.
+    fn content(&mut self, number: u32) -> Result<Option<(Segment, Vec<u8>)>> {
+        let file_name = name::segment(number);
+        let cannot = |error: io::Error| unavailable(self.place, &format!("read {file_name}"), error);
+        let file = match self.disk.open(&file_name) {
+            Ok(file) => file,
+            Err(error) if is_no_file(&error) => {
+                self.findings.damage(&file_name, 0, 0, NO_FILE);
+                return Ok(None);
+            }
+            Err(error) => return Err(cannot(error)),
+        };
+        let mut content = vec![0; usize::try_from(file.bytes().map_err(cannot)?).unwrap_or(0)];
+        let read = file.read_at(&mut content, 0).map_err(cannot)?;
+        content.truncate(read);
+        Ok(Some((Segment::new(self.store, number, file), content)))
+    }
+
+    /// Whether a segment without a whole header was not begun yet, or not more than with a first run that nobody was told
+    /// about.
+    fn may_be_spare(&self, segment: &Segment, content: &[u8], ends: Ends) -> Result<bool> {
+        let was_begun = self.slot.is_some_and(|slot| slot.covers(segment.number));
+        if was_begun || !matches!(ends, Ends::Open) {
+            return Ok(false);
+        }
+        let behind = look_behind(&*segment.file, segment.seed, HEADER_BYTES, small(content.len()))
+            .map_err(|error| unavailable(self.place, &format!("read {}", segment.name()), error))?;
+        Ok(!matches!(behind, Behind::LaterBatch { .. }))
+    }
+
+    /// A segment that says how long it was made is of a release that writes a tail.
+    fn has_tail(&mut self, header: &Header) {
+        let is_known = |damage: &Damage| damage.file == name::TAIL;
+        if self.slot.is_none() && header.capacity > 0 && !self.findings.damages.iter().any(is_known) {
+            self.findings.damage(name::TAIL, 0, 0, "is missing");
+        }
+    }
+
+    /// Up to which byte of this segment the log was acknowledged, as far as is known.
+    fn acknowledged(&self, segment: u32) -> u32 {
+        self.slot.filter(|slot| slot.segment == segment).map_or(0, |slot| slot.end)
+    }
+
     fn frames(&mut self, segment: &Segment, content: &[u8], ends: Ends) {
         let end = match ends {
             Ends::At(end) => end.min(small(content.len())),
             Ends::Open | Ends::Unknown => small(content.len()),
+        };
+        let wanted = match ends {
+            Ends::At(end) => end,
+            Ends::Open | Ends::Unknown => self.acknowledged(segment.number),
         };
         let mut at = HEADER_BYTES;
         while at < end {
@@ -124,26 +178,30 @@ impl<'a> Survey<'a> {
                 continue;
             }
             let next = next_whole(content, segment.seed, at, end);
-            let rest_is_zeros = next.is_none() && is_zeros(content, at, end);
-            if rest_is_zeros && !matches!(ends, Ends::At(_)) {
+            if next.is_none() && at < wanted && is_zeros(content, at, end) {
                 break;
             }
-            if matches!(ends, Ends::Open) && !proves_sync(segment, at, end) {
-                let unfinished = last_byte(content, at, end).saturating_sub(at);
-                self.findings.unfinished_bytes =
-                    self.findings.unfinished_bytes.saturating_add(u64::from(unfinished));
-                break;
+            if at >= wanted && !matches!(ends, Ends::At(_)) {
+                if next.is_none() && is_zeros(content, at, end) {
+                    break;
+                }
+                if matches!(ends, Ends::Open) && !proves_sync(segment, at, end) {
+                    self.unfinished(last_byte(content, at, end).saturating_sub(at));
+                    break;
+                }
             }
             let until = next.unwrap_or(end);
             self.findings.damage(&segment.name(), at, until, "does not match its checksum");
             at = until;
         }
-        if let Ends::At(wanted) = ends
-            && at < wanted
-        {
+        if at < wanted {
             self.findings.damage(&segment.name(), at, wanted, "is cut short");
         }
         self.findings.bytes = self.findings.bytes.saturating_add(u64::from(at));
+    }
+
+    fn unfinished(&mut self, bytes: u32) {
+        self.findings.unfinished_bytes = self.findings.unfinished_bytes.saturating_add(u64::from(bytes));
     }
 
     fn take(&mut self, segment: &Segment, found: &Frame<'_>) {
@@ -180,6 +238,7 @@ fn store_id(disk: &dyn Disk, place: &str, numbers: &[u32], findings: &mut Findin
             Err(why) => unreadable_word(why),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => "is missing".to_owned(),
+        Err(error) if is_no_file(&error) => NO_FILE.to_owned(),
         Err(error) => return Err(unavailable(place, "read its identity", error)),
     };
     for number in numbers {
@@ -197,11 +256,41 @@ fn store_id(disk: &dyn Disk, place: &str, numbers: &[u32], findings: &mut Findin
     Err(Error::new(ErrorKind::Invalid, message))
 }
 
+/// How far the log was acknowledged. A folder of 0.1 has no file that says so.
+fn read_tail(
+    disk: &dyn Disk,
+    place: &str,
+    store: StoreId,
+    names: &[String],
+    findings: &mut Findings,
+) -> Result<Option<Slot>> {
+    if !names.iter().any(|name| name::role(name) == Role::Tail) {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; TAIL_BYTES];
+    let why = match disk.open(name::TAIL).and_then(|file| file.read_at(&mut bytes, 0)) {
+        Ok(read) => match tail::decode(bytes.get(..read).unwrap_or_default(), store) {
+            Ok(slot) => return Ok(Some(slot)),
+            Err(why) => unreadable_word(why),
+        },
+        Err(error) if is_no_file(&error) => NO_FILE.to_owned(),
+        Err(error) => return Err(unavailable(place, &format!("read {}", name::TAIL), error)),
+    };
+    findings.damage(name::TAIL, 0, small(TAIL_BYTES), why);
+    Ok(None)
+}
+
+/// Whether the name stands for something else than a file: a folder, or a link to nowhere.
+fn is_no_file(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::NotFound)
+}
+
 fn unreadable_word(why: Unreadable) -> String {
     match why {
         Unreadable::Damaged(what) => what.to_owned(),
         Unreadable::Newer(format) => format!("has format {format}, which this release cannot read"),
         Unreadable::Foreign => "belongs to another store".to_owned(),
+        Unreadable::Misplaced(number) => format!("holds segment {}", name::segment(number)),
     }
 }
 

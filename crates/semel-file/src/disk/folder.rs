@@ -1,18 +1,21 @@
 //! A folder of the machine's file system, held by one process at a time.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, IoSliceMut, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, IoSliceMut};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::{Errno, ReadWriteFlags};
 use semel::{Error, ErrorKind, Result};
 
 use super::contract::{Disk, DiskFile};
+use super::lock::{self, LOCK, Taken};
+use crate::format::name;
 
-/// The file whose lock says that somebody uses the folder. Its content, the process, is for people.
-const LOCK: &str = "lock";
+/// Outcomes are the business of the process alone.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
 /// A folder that this process holds until it is dropped.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub struct Folder {
     path: PathBuf,
     names: File,
     _lock: File,
+    /// A data file is locked as well: the file that is only there for its lock may be moved away.
+    identity: Mutex<Option<File>>,
 }
 
 impl Folder {
@@ -32,23 +37,27 @@ impl Folder {
                 format!("{}: cannot {what}: {error}; check the path and its rights", path.display());
             Error::new(ErrorKind::Unavailable, message).caused_by(error)
         };
-        make(&path).map_err(|error| cannot("make the folder", error))?;
-        let mut lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path.join(LOCK))
-            .map_err(|error| cannot("open its lock", error))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(in_use(&path, &mut lock)),
-            Err(TryLockError::Error(error)) => return Err(cannot("lock it", error)),
-        }
-        // Only for the message of whoever comes second: whether it could be written changes nothing.
-        drop(lock.set_len(0).and_then(|()| write!(lock, "{}", std::process::id())));
+        make(&path, &mut sync_folder).map_err(|error| cannot("make the folder", error))?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true).mode(FILE_MODE);
+        let file = options.open(path.join(LOCK)).map_err(|error| cannot("open its file lock", error))?;
+        let lock = match lock::take(file).map_err(|error| cannot("lock its file lock", error))? {
+            Taken::Ours(lock) => lock,
+            Taken::InUse(by) => return Err(in_use(&path, &by)),
+        };
+        let identity = match open(&path.join(name::IDENTITY)) {
+            Ok(file) => match file.try_lock() {
+                Ok(()) => Some(file),
+                Err(fs::TryLockError::WouldBlock) => return Err(in_use(&path, LOCK_GONE)),
+                Err(fs::TryLockError::Error(error)) => return Err(cannot("lock semel.store", error)),
+            },
+            // A new store has none yet, and what else is wrong with it is for those to say who read it.
+            Err(_) => None,
+        };
+        // Only for the message to another process: whether it could be written changes nothing.
+        drop(lock::sign(&lock));
         let names = File::open(&path).map_err(|error| cannot("open the folder", error))?;
-        Ok(Self { path, names, _lock: lock })
+        Ok(Self { path, names, _lock: lock, identity: Mutex::new(identity) })
     }
 
     /// The same for a folder that must be there.
@@ -62,25 +71,36 @@ impl Folder {
     }
 }
 
-/// Makes the folder, and its name as lasting as what will be in it.
-fn make(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
+/// Who uses a folder whose lock is free, while its data are locked.
+const LOCK_GONE: &str = "another process, whose file lock was moved or removed";
+
+/// Makes the folder and those above it that are missing, and their names as lasting as what will be in it: each is
+/// known only to the folder above it.
+fn make(path: &Path, sync: &mut impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let missing: Vec<&Path> =
+        path.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.is_dir()).collect();
+    for folder in missing.into_iter().rev() {
+        match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
+            Ok(()) => {}
+            // Another process may have made it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+            Err(error) => return Err(error),
+        }
+        sync(folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
     }
-    fs::create_dir_all(path)?;
-    match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => File::open(parent)?.sync_all(),
-        None => File::open(".")?.sync_all(),
-    }
+    Ok(())
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(path)
 }
 
 #[cold]
-fn in_use(path: &Path, lock: &mut File) -> Error {
-    let mut process = String::new();
-    let by = match lock.read_to_string(&mut process) {
-        Ok(1..) => format!("process {}", process.trim()),
-        Ok(_) | Err(_) => "another process".to_owned(),
-    };
+fn in_use(path: &Path, by: &str) -> Error {
     Error::new(
         ErrorKind::Unavailable,
         format!(
@@ -105,16 +125,23 @@ impl Disk for Folder {
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let mut options = OpenOptions::new();
-        options.create(true).truncate(true).read(true).write(true);
+        options.create(true).truncate(true).read(true).write(true).mode(FILE_MODE);
         Ok(Arc::new(options.open(self.path.join(name))?))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(OpenOptions::new().read(true).write(true).open(self.path.join(name))?))
+        Ok(Arc::new(open(&self.path.join(name))?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path.join(from), self.path.join(to))
+        fs::rename(self.path.join(from), self.path.join(to))?;
+        if to == name::IDENTITY {
+            // A new store is locked from the moment on at which it is one.
+            let identity = open(&self.path.join(to))?;
+            identity.try_lock()?;
+            *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity);
+        }
+        Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -167,5 +194,24 @@ impl DiskFile for File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_folder_that_is_made_is_synced_by_the_one_above_it() {
+        let root = tempfile::tempdir().unwrap();
+        let mut synced = Vec::new();
+        let mut sync = |folder: &Path| {
+            synced.push(folder.to_path_buf());
+            Ok(())
+        };
+        make(&root.path().join("a/b/c"), &mut sync).unwrap();
+        make(&root.path().join("a/b/d"), &mut sync).unwrap();
+        make(&root.path().join("a/b/d"), &mut sync).unwrap();
+        assert_eq!(synced, ["", "a", "a/b", "a/b"].map(|folder| root.path().join(folder)));
     }
 }

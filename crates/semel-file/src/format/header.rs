@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic "SEMELLOG" · format u32 · number u32 · store id 16 bytes · first version u64 · moment u64 · oldest u32
-//! · previous end u32 · zero u32 · crc32c u32 over all before it
+//! · previous end u32 · capacity u32 · crc32c u32 over all before it
 //! ```
 
 use semel::clock::Timestamp;
@@ -27,6 +27,8 @@ pub(crate) struct Header {
     pub(crate) oldest: u32,
     /// Where the frames of the segment before it end, exactly. Zero if there is none.
     pub(crate) previous_end: u32,
+    /// How long the file was made before it was begun; it may grow, and is never shorter. Zero in segments of 0.1.
+    pub(crate) capacity: u32,
 }
 
 impl Header {
@@ -41,6 +43,7 @@ impl Header {
         put(&mut bytes, 40, &self.moment.as_micros().to_le_bytes());
         put(&mut bytes, 48, &self.oldest.to_le_bytes());
         put(&mut bytes, 52, &self.previous_end.to_le_bytes());
+        put(&mut bytes, 56, &self.capacity.to_le_bytes());
         let checksum = crc32c::crc32c(bytes.get(..60).unwrap_or_default());
         put(&mut bytes, 60, &checksum.to_le_bytes());
         bytes
@@ -69,8 +72,9 @@ impl Header {
         if chunk_at::<16>(bytes, 16) != Some(&id.0) {
             return Err(Unreadable::Foreign);
         }
-        if u32_at(bytes, 12) != number {
-            return Err(Unreadable::Damaged("has the header of another segment"));
+        let written_for = u32_at(bytes, 12);
+        if written_for != number {
+            return Err(Unreadable::Misplaced(written_for));
         }
         Ok(Self {
             number,
@@ -78,6 +82,7 @@ impl Header {
             moment: Timestamp::from_micros(u64_at(bytes, 40)),
             oldest: u32_at(bytes, 48),
             previous_end: u32_at(bytes, 52),
+            capacity: u32_at(bytes, 56),
         })
     }
 }
@@ -90,7 +95,14 @@ mod tests {
 
     fn header() -> Header {
         let moment = Timestamp::from_micros(77);
-        Header { number: 3, first_version: 1 << 40, moment, oldest: 2, previous_end: 4_096 }
+        Header {
+            number: 3,
+            first_version: 1 << 40,
+            moment,
+            oldest: 2,
+            previous_end: 4_096,
+            capacity: 1 << 20,
+        }
     }
 
     #[test]
@@ -98,7 +110,7 @@ mod tests {
         let bytes = header().encode(ID);
         assert_eq!(Header::decode(&bytes, ID, 3), Ok(header()));
         assert_eq!(Header::decode(&bytes, StoreId([8; 16]), 3), Err(Unreadable::Foreign));
-        assert!(matches!(Header::decode(&bytes, ID, 4), Err(Unreadable::Damaged(_))));
+        assert_eq!(Header::decode(&bytes, ID, 4), Err(Unreadable::Misplaced(3)));
         assert!(matches!(Header::decode(&bytes[..60], ID, 3), Err(Unreadable::Damaged(_))));
     }
 

@@ -17,7 +17,7 @@ pub(crate) const IDENTITY_BYTES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoreId(pub(crate) [u8; 16]);
 
-/// Why an identity or a header cannot be read.
+/// Why an identity, a header or a slot of the tail cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// It is not what was once written there.
@@ -26,6 +26,8 @@ pub(crate) enum Unreadable {
     Newer(u32),
     /// It belongs to another store.
     Foreign,
+    /// It is the header of another segment, with this number.
+    Misplaced(u32),
 }
 
 /// The identity as bytes.
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_reads_back_and_every_flipped_byte_is_seen() {
+    fn an_identity_reads_back_and_every_flipped_byte_is_seen() {
         let identity = encode(StoreId([7; 16]));
         assert_eq!(decode(&identity), Ok(StoreId([7; 16])));
         for at in 0..identity.len() {

@@ -2,6 +2,8 @@
 
 /// The file that names the store.
 pub(crate) const IDENTITY: &str = "semel.store";
+/// The file that says how far the log was acknowledged.
+pub(crate) const TAIL: &str = "semel.tail";
 /// What is being made, and means nothing until it has its real name.
 const UNFINISHED: &str = ".tmp";
 const SEGMENT: &str = ".log";
@@ -26,6 +28,7 @@ pub(crate) fn unfinished(name: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Identity,
+    Tail,
     Segment(u32),
     Hint(u32),
     Unfinished,
@@ -36,6 +39,9 @@ pub(crate) enum Role {
 pub(crate) fn role(name: &str) -> Role {
     if name == IDENTITY {
         return Role::Identity;
+    }
+    if name == TAIL {
+        return Role::Tail;
     }
     if let Some(whole) = name.strip_suffix(UNFINISHED) {
         return if role(whole) == Role::Foreign { Role::Foreign } else { Role::Unfinished };
@@ -57,7 +63,7 @@ pub(crate) fn role(name: &str) -> Role {
 pub(crate) fn segment_number(name: &str) -> Option<u32> {
     match role(name) {
         Role::Segment(number) => Some(number),
-        Role::Identity | Role::Hint(_) | Role::Unfinished | Role::Foreign => None,
+        Role::Identity | Role::Tail | Role::Hint(_) | Role::Unfinished | Role::Foreign => None,
     }
 }
 
@@ -70,7 +76,7 @@ mod tests {
         assert_eq!(role(&segment(0x1f)), Role::Segment(31));
         assert_eq!(role(&hint(u32::MAX)), Role::Hint(u32::MAX));
         assert_eq!(role(&unfinished(&segment(7))), Role::Unfinished);
-        assert_eq!(role(IDENTITY), Role::Identity);
+        assert_eq!((role(IDENTITY), role(TAIL)), (Role::Identity, Role::Tail));
         for foreign in ["1f.log", "0000001F.log", "photo.jpg", "photo.tmp", ".log", "000000001.hint"] {
             assert_eq!(role(foreign), Role::Foreign, "{foreign}");
         }

@@ -7,6 +7,7 @@ use semel::Result;
 use super::maintenance::Maintenance;
 use super::segment::{Segment, fill_with_zeros};
 use super::spare::{NoSpare, Wanted};
+use super::tail::Tail;
 use super::usage::Usage;
 use crate::error::is_full;
 use crate::format::field::small;
@@ -42,6 +43,8 @@ pub(crate) struct LogState {
     pub(crate) next_version: u64,
     pub(crate) usage: Usage,
     pub(crate) notes: DueNotes,
+    /// Says outside of the log how far it is acknowledged.
+    pub(crate) witness: Tail,
 }
 
 impl LogState {
@@ -126,6 +129,8 @@ impl Appender {
         self.reader.health.check().map_err(|_| self.reader.health.unknown())?;
         self.state.usage.written(self.bytes.len() as u64);
         self.state.tail = self.end();
+        // Before any caller is answered. If it fails, the bound is lower, which changes nothing for them.
+        drop(self.state.witness.note(self.state.active.number, self.state.tail));
         self.begin();
         Ok(())
     }
@@ -197,9 +202,14 @@ impl Appender {
         }
     }
 
-    /// Ends the maintenance thread once it has done what it was asked for.
-    pub(crate) fn stop(&mut self) {
+    /// Ends the maintenance thread once it has done what it was asked for, and notes that the stop was clean.
+    pub(crate) fn close(&mut self) -> Result<()> {
         self.maintenance.stop();
+        self.reader.health.check()?;
+        if let Err(error) = self.state.witness.note_closed(self.state.active.number, self.state.tail) {
+            tracing::warn!(%error, "semel: the clean stop could not be noted; the next opening is as after a crash");
+        }
+        Ok(())
     }
 
     /// Starts the next batch, behind what is written.
@@ -212,6 +222,7 @@ impl Appender {
                 moment: self.reader.clock.now(),
                 oldest: self.state.usage.oldest(),
                 previous_end: self.state.previous_end,
+                capacity: self.state.capacity,
             };
             self.bytes.extend_from_slice(&header.encode(self.state.store));
         }

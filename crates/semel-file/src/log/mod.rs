@@ -4,6 +4,7 @@
 //! - [`segment`]: one file of the log. [`segments`]: all of them, for readers.
 //! - [`maintenance`]: prepares the next segment, writes hints, removes what is no longer needed; on a thread of its own.
 //! - [`spare`]: the segment that is ready before it is needed. [`hints`]: a sealed segment's hint.
+//! - [`tail`]: says outside of the log how far it is acknowledged.
 
 pub(crate) mod appender;
 pub(crate) mod hints;
@@ -11,4 +12,5 @@ pub(crate) mod maintenance;
 pub(crate) mod segment;
 pub(crate) mod segments;
 pub(crate) mod spare;
+pub(crate) mod tail;
 pub(crate) mod usage;

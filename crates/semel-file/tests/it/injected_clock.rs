@@ -37,3 +37,24 @@ async fn engines_may_keep_answers_only_on_the_clock_of_the_machine() {
         assert_eq!(store.swap(Vec::new().into()).await.unwrap().caching, caching);
     }
 }
+
+#[tokio::test]
+async fn a_lease_lapses_on_time_after_a_restart_with_a_clock_that_was_set_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = Key::new("clock", "set back").unwrap();
+    let claim = || Claim::new(&key).lease(Duration::from_secs(3));
+    let open = |clock: &ManualClock| {
+        let store = FileStore::builder(&folder).clock(clock.clone()).inline().open().unwrap();
+        Semel::builder(store).no_sweep().build().unwrap()
+    };
+    let semel = open(&ManualClock::at(10_000_000_000));
+    assert!(matches!(semel.claim(claim()).await.unwrap(), Decision::Run(_)));
+    drop(semel);
+    let clock = ManualClock::at(10_000_000_000 - 3_600_000_000);
+    let semel = open(&clock);
+    clock.advance(Duration::from_millis(2_999));
+    assert!(matches!(semel.claim(claim()).await.unwrap(), Decision::Busy(_)));
+    clock.advance(Duration::from_millis(1));
+    let decision = semel.claim(claim()).await.unwrap();
+    assert!(matches!(decision, Decision::Run(_)), "{decision:?}");
+}

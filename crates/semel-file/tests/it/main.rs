@@ -13,6 +13,7 @@ mod dice;
 mod disk;
 mod faults;
 mod flips;
+mod folder_damage;
 mod format_1;
 mod injected_clock;
 mod interleaved;

@@ -25,7 +25,6 @@ const MODE: u32 = 0o600;
 /// Where actions are written down.
 pub struct Audit {
     to: To,
-    clock: SystemClock,
     places: Semaphore,
 }
 
@@ -108,7 +107,7 @@ impl Audit {
     }
 
     fn writing_to(to: To) -> Self {
-        Self { to, clock: SystemClock::new(), places: Semaphore::new(WAITING_MAX) }
+        Self { to, places: Semaphore::new(WAITING_MAX) }
     }
 
     /// Writes a line. What cannot be written down must not be done: an error here refuses the action.
@@ -131,7 +130,8 @@ impl Audit {
 
     fn line(&self, entry: &Entry<'_>) -> Result<String> {
         let line = Line {
-            moment: rfc3339(self.clock.now()),
+            // The wall clock as it is set now: people compare these lines with others.
+            moment: rfc3339(SystemClock::new().now()),
             caller: entry.caller,
             action: entry.action,
             id: entry.key.id().to_string(),

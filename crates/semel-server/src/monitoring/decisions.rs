@@ -148,7 +148,6 @@ impl Rates {
 }
 
 async fn sample_on(semel: Semel, shared: Arc<Shared>) {
-    let clock = SystemClock::new();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
@@ -157,7 +156,7 @@ async fn sample_on(semel: Semel, shared: Arc<Shared>) {
     let mut ticked = 0_u32;
     loop {
         ticks.tick().await;
-        let (at, now) = (clock.now().as_micros() / 1_000_000, semel.stats());
+        let (at, now) = (SystemClock::new().now().as_micros() / 1_000_000, semel.stats());
         shared.last_second.send_replace(Sample { at, decisions: between(&second_began, &now) });
         second_began = now;
         ticked = ticked.saturating_add(1);
