@@ -55,8 +55,10 @@ impl BenchArgs {
     /// Measures, and prints the report.
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let (address, plan) = (store.address_to_fill()?, self.plan()?);
+        refuse_used_folder(&address)?;
         let store = address.open_with_room(plan.keys.get()).await?;
         let semel = Semel::builder_shared(store.store()).build()?;
+        refuse_used_keys(&semel, &address).await?;
         let measured = measure(&semel, &plan).await?;
         semel.close().await?;
         if self.json {
@@ -73,6 +75,31 @@ impl BenchArgs {
             .ok_or_else(|| refused("--seconds takes a number from 0 to 3600, such as 0.5"))?;
         Ok(Plan { keys, replays_for, callers: at_least_one("--callers", self.callers)? })
     }
+}
+
+/// A folder that holds anything is not opened: the measurement would be of what is in it, too, and would fill it.
+fn refuse_used_folder(address: &Address) -> Result<()> {
+    let Address::File(folder) = address else { return Ok(()) };
+    let Some(first) = std::fs::read_dir(folder).ok().and_then(|mut names| names.next()) else {
+        return Ok(());
+    };
+    let name = first.with_context(|| format!("{} cannot be read", folder.display()))?.file_name();
+    bail!(
+        "{}: holds {}, and a measurement needs a store of its own; nothing was touched: give an empty or missing folder",
+        folder.display(),
+        name.display()
+    )
+}
+
+/// The keys of an earlier measurement would be replayed instead of run.
+async fn refuse_used_keys(semel: &Semel, address: &Address) -> Result<()> {
+    if semel.get(&key(0)?).await?.is_none() {
+        return Ok(());
+    }
+    bail!(
+        "{address}: holds the keys of an earlier measurement; nothing was touched: give a store that is empty, or wait \
+         until their retention is over and sweep"
+    )
 }
 
 /// What was counted.
@@ -187,10 +214,13 @@ async fn together<T: Send + 'static>(
 
 /// What a caller asks for the key with this number, made as an application would make it.
 fn ask(number: usize) -> Result<Claim> {
-    let key = Key::scoped(["acme"], "charge", &format!("order-{number:08}"))?;
     let mut digest = [7_u8; 32];
     digest.iter_mut().zip(number.to_le_bytes()).for_each(|(to, from)| *to = from);
-    Ok(Claim::new(&key).fingerprint(Fingerprint::from_bytes(digest)))
+    Ok(Claim::new(&key(number)?).fingerprint(Fingerprint::from_bytes(digest)))
+}
+
+fn key(number: usize) -> Result<Key> {
+    Ok(Key::scoped(["acme"], "charge", &format!("order-{number:08}"))?)
 }
 
 /// The same random order for everybody: neighbours in time are no neighbours among the keys.

@@ -98,8 +98,16 @@ fn incomplete(place: &str, what: std::fmt::Arguments<'_>) -> Error {
 /// The disk did not do what it was asked while nothing was at stake yet.
 #[cold]
 pub(crate) fn unavailable(place: &str, what: &str, error: io::Error) -> Error {
+    let kind = error.kind();
+    let next_step = if kind == io::ErrorKind::PermissionDenied {
+        "give this process the right to read and write it"
+    } else if matches!(kind, io::ErrorKind::IsADirectory | io::ErrorKind::NotFound) {
+        "bring the file back from a backup"
+    } else {
+        "mend the disk"
+    };
     let message =
-        format!("{place}: cannot {what}: {error}; nothing was changed: mend the disk, then open it again");
+        format!("{place}: cannot {what}: {error}; nothing was changed: {next_step}, then open it again");
     Error::new(ErrorKind::Unavailable, message).caused_by(error)
 }
 

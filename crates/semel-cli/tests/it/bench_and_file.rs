@@ -43,7 +43,7 @@ fn a_store_in_a_folder_is_measured_verified_damaged_and_repaired() {
     let mut bytes = std::fs::read(&log).expect("is there");
     *bytes.get_mut(5_000).expect("is long enough") ^= 0xff;
     std::fs::write(&log, bytes).expect("can be written");
-    let said = semel(&format!("bench --store file:{folder} --keys 1 --seconds 0")).failed();
+    let said = semel(&format!("stats --store file:{folder}")).failed();
     for part in ["00000001.log", "at byte", "semel file verify", "semel file repair"] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -57,4 +57,25 @@ fn a_store_in_a_folder_is_measured_verified_damaged_and_repaired() {
     assert!(copied["records"].as_u64().is_some_and(|records| records >= 199), "{copied}");
     let taken = semel(&format!("file repair {folder} --to {copy}")).failed();
     assert!(taken.contains("give an empty folder"), "{taken}");
+}
+
+#[test]
+fn bench_refuses_a_folder_that_holds_anything_and_touches_nothing() {
+    let place = tempfile::tempdir().expect("a folder for a test");
+    let folder = place.path().join("store");
+    let bench = || semel(&format!("bench --store file:{} --keys 20 --seconds 0", folder.display()));
+    bench().fine();
+    let content = || {
+        let names = std::fs::read_dir(&folder).expect("is there").flatten().map(|entry| entry.path());
+        let mut files: Vec<_> =
+            names.map(|path| (std::fs::read(&path).expect("can be read"), path)).collect();
+        files.sort();
+        files
+    };
+    let before = content();
+    let said = bench().failed();
+    for part in ["store: holds", "nothing was touched", "give an empty or missing folder"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(before == content(), "a file was changed");
 }

@@ -18,14 +18,11 @@ use super::verdict::{Seen, judge};
 
 const RECORDS: usize = 60;
 /// How often the folder is copied under load.
-const COPIES: usize = 12;
+const COPIES: usize = 8;
 
+/// Any file may be named, also one that is missing.
 fn judge_any_file(folder: &Path, acknowledged: &[Arc<Record>]) -> Result<Seen, String> {
-    let mut files = names(folder);
-    // What is missing may be named as well.
-    files.extend((1..=0x400).map(|number| format!("{number:08x}.log")));
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    judge(folder, acknowledged, &files)
+    judge(folder, acknowledged, &[".log", ".hint", "semel."])
 }
 
 #[test]
@@ -99,7 +96,7 @@ fn copy_live(from: &Path, to: &Path, names: &[String]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_copied_under_load_has_what_was_acknowledged_before_or_is_refused() {
     let live = scratch();
-    let store = FileStore::builder(live.path()).segment_bytes(32 << 10).open().unwrap();
+    let store = FileStore::builder(live.path()).segment_bytes(128 << 10).open().unwrap();
     let load =
         Load { store, is_over: AtomicBool::new(false), kept: Mutex::default(), written: AtomicU64::new(0) };
     let load = Arc::new(load);

@@ -4,13 +4,16 @@ use std::fs;
 
 use super::damage::Damage;
 use super::sample::{Ending, Sample, copy, names, scratch};
-use super::verdict::{Seen, judge};
+use super::verdict::{Seen, judge, judge_copy};
 use crate::scale::failures;
 
 /// All in the first segment, which is the one that is written.
 const FEW: usize = 10;
 /// Several sealed segments, with hints.
 const MANY: usize = 60;
+
+/// Every which damaged folder is repaired as well.
+const COPY_STEP: u64 = 11;
 
 /// What is done behind the damage.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +39,10 @@ fn judge_all(sample: &Sample, witness: Witness) -> (Vec<String>, [usize; 3]) {
         damage.apply(target.path(), sample.yesterday.path(), name);
         if witness == Witness::Forgets {
             fs::copy(sample.empty.path().join("semel.tail"), target.path().join("semel.tail")).unwrap();
+        }
+        if number.is_multiple_of(COPY_STEP) {
+            judge_copy(target.path(), &sample.acknowledged, &damage.files(name))
+                .map_err(|what| format!("{name} {damage:?}, copied: {what}"))?;
         }
         let seen = judge(target.path(), &sample.acknowledged, &damage.files(name))
             .map_err(|what| format!("{name} {damage:?}: {what}"))?;
