@@ -1,12 +1,9 @@
 //! A run on disk: written, synced, and only then allowed to count.
 
-use semel::record::StateKind;
-
 use super::ask::{answer, refuse};
 use super::judge::Writer;
 use crate::format::header::Header;
-use crate::index::due::DueNotes;
-use crate::index::{Entry, hint_of};
+use crate::index::Entry;
 
 impl Writer {
     /// Starts the next run, behind what is written.
@@ -84,15 +81,5 @@ impl Writer {
             self.start.usage.remove(replaced);
         }
         self.start.usage.add(&entry);
-        note_due(&mut self.start.notes, replaced.as_ref(), &entry);
-    }
-}
-
-/// Sees to it that an entry is looked at when its keep is over. What runs is in the unsettled, and needs no note.
-pub(crate) fn note_due(notes: &mut DueNotes, replaced: Option<&Entry>, entry: &Entry) {
-    let is_noted = |entry: &Entry| entry.state() != StateKind::Running;
-    let is_known = replaced.is_some_and(|replaced| is_noted(replaced) && replaced.due <= entry.due);
-    if is_noted(entry) && !is_known {
-        notes.add(entry.due, hint_of(entry));
     }
 }

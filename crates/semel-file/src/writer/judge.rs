@@ -10,7 +10,7 @@ use semel::store::{Swap, SwapReply};
 use semel::{Error, ErrorKind, Result, codec};
 
 use super::append::NoPlace;
-use super::ask::{Ask, SwapAsk, SweepAsk, Told, answer, refuse};
+use super::ask::{Ask, SwapAsk, Told, answer, refuse};
 use super::batch::WriteBatch;
 use super::reclaim::Reclaiming;
 use super::state::LogState;
@@ -21,6 +21,7 @@ use crate::index::Entry;
 use crate::index::entry::Kept;
 use crate::log::maintenance::Maintenance;
 use crate::reader::Reader;
+use crate::sweeper::Sweeper;
 
 /// The one writer.
 pub(crate) struct Writer {
@@ -31,11 +32,9 @@ pub(crate) struct Writer {
     /// Where the move out of the oldest segment has come to.
     pub(super) moved_until: u32,
     pub(super) reclaiming: Reclaiming,
-    /// For how many turns nothing is moved.
-    pub(super) rest_turns: u32,
     /// What waits behind the small ones.
     large: VecDeque<SwapAsk>,
-    pub(super) sweeps: VecDeque<SweepAsk>,
+    pub(super) sweep: Sweeper,
     body: Vec<u8>,
     is_closed: bool,
 }
@@ -49,9 +48,8 @@ impl Writer {
             run: WriteBatch::default(),
             moved_until: HEADER_BYTES,
             reclaiming: Reclaiming::Goes,
-            rest_turns: 0,
             large: VecDeque::new(),
-            sweeps: VecDeque::new(),
+            sweep: Sweeper::default(),
             body: Vec::new(),
             is_closed: false,
         };
@@ -61,7 +59,7 @@ impl Writer {
 
     /// Whether there is something to do although nobody asks.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.large.is_empty() || !self.sweeps.is_empty() || self.has_to_reclaim()
+        !self.large.is_empty() || !self.sweep.is_idle() || self.has_to_reclaim()
     }
 
     /// Does what is asked, and some of what nobody asks for.
@@ -77,7 +75,7 @@ impl Writer {
             match ask {
                 Ask::Swap(ask) if ask.is_large() => self.large.push_back(ask),
                 Ask::Swap(ask) => self.swap(ask),
-                Ask::Sweep(ask) => self.sweeps.push_back(ask),
+                Ask::Sweep(ask) => self.sweep.push(ask),
             }
         }
         self.commit();
@@ -85,7 +83,8 @@ impl Writer {
             self.swap(ask);
             self.commit();
         }
-        self.sweep_some();
+        let usage = &mut self.start.usage;
+        self.sweep.step(&self.reader, |entry| usage.remove(entry));
     }
 
     /// Stops cleanly: the log says that nothing before this place was cut off.
@@ -94,7 +93,7 @@ impl Writer {
             return self.reader.health.check();
         }
         let mut nobody = Vec::new();
-        while self.reader.health.check().is_ok() && (!self.large.is_empty() || !self.sweeps.is_empty()) {
+        while self.reader.health.check().is_ok() && (!self.large.is_empty() || !self.sweep.is_idle()) {
             self.turn(&mut nobody);
         }
         let stopped = self.reader.health.check();
@@ -170,7 +169,9 @@ impl Writer {
         match found {
             Some((_, told)) if !is_expected => Ok((told, on)),
             None if !is_expected => Ok((Told::Reply(SwapReply::Stale(None)), on)),
-            None if self.maintenance.has_no_room() => Ok((Told::Reply(SwapReply::Full), on)),
+            None if self.maintenance.has_no_room() || !self.reader.index.has_room_for(&id) => {
+                Ok((Told::Reply(SwapReply::Full), on))
+            }
             Some(_) | None => self.write(swap, now),
         }
     }

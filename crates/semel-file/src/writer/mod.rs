@@ -4,7 +4,6 @@
 //! - [`turn`]: from asks to answers. [`run`]: what is written, and synced, in one go. [`place`]: where its frames go.
 //!   [`commit`]: when it is on disk for good. [`start`]: what a writer starts from.
 //! - [`usage`]: how much of each segment still counts. [`reclaim`]: getting rid of segments that hardly do.
-//! - [`sweep`]: forgetting what is past its keep.
 
 mod append;
 pub(crate) mod ask;
@@ -14,10 +13,8 @@ mod judge;
 pub(crate) mod queue;
 mod reclaim;
 mod state;
-mod sweep;
 mod usage;
 
-pub(crate) use commit::note_due;
 pub(crate) use judge::Writer;
 pub(crate) use state::{LogState, SEGMENT_BYTES_MIN};
 pub(crate) use usage::Usage;

@@ -2,7 +2,6 @@
 //! older could hold an earlier word on a record whose last word was in the newer.
 
 use semel::clock::Timestamp;
-use semel::store::Swept;
 
 use super::batch::Move;
 use super::judge::Writer;
@@ -15,9 +14,6 @@ use crate::log::segment::Segment;
 
 /// How much of an old segment is looked through in one turn: callers wait for it.
 const LOOK_BYTES: u32 = 256 << 10;
-
-/// For how many turns nothing is moved after a sweep that left more: the next part of it should be here by then.
-const REST_TURNS: u32 = 64;
 
 /// Whether segments can be got rid of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,19 +39,14 @@ impl Writer {
         }
     }
 
-    /// While a sweep is at work, nothing is moved that the sweep may forget in a moment.
-    pub(super) fn rest(&mut self, swept: &Swept) {
-        self.rest_turns = if swept.more_left { REST_TURNS } else { 0 };
-    }
-
     /// Whether the rest of a sweep will be asked for in a moment: to sleep and be woken would take longer.
     pub(crate) fn expects_more(&self) -> bool {
-        self.rest_turns > 0
+        self.sweep.expects_more()
     }
 
     /// More than half of the log is dead, beyond what two segments may hold.
     fn should_move(&self) -> bool {
-        if self.rest_turns > 0 {
+        if self.sweep.is_at_work() {
             return false;
         }
         let usage = &self.start.usage;
@@ -72,7 +63,7 @@ impl Writer {
 
     /// Takes the next step: drops what is dead, or moves a little out of the oldest segment.
     pub(super) fn reclaim_some(&mut self) {
-        self.rest_turns = self.rest_turns.saturating_sub(1);
+        self.sweep.begin_turn();
         if !self.has_to_reclaim() {
             return;
         }
@@ -150,7 +141,9 @@ impl Writer {
             return true;
         }
         if from.kept_at(now) == Kept::No {
-            self.forget_entry(&from);
+            if let Some(entry) = self.reader.index.remove(&from.id) {
+                self.start.usage.remove(&entry);
+            }
             return true;
         }
         match self.push(head, body) {

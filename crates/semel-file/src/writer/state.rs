@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::usage::Usage;
 use crate::format::identity::StoreId;
-use crate::index::due::DueNotes;
 use crate::log::segment::Segment;
 
 /// No segment is made smaller than this, unless all have to be.
@@ -22,7 +21,6 @@ pub(crate) struct LogState {
     pub(crate) previous_end: u32,
     pub(crate) next_version: u64,
     pub(crate) usage: Usage,
-    pub(crate) notes: DueNotes,
 }
 
 impl LogState {
