@@ -30,7 +30,7 @@
 //! - `store`: the four methods. `builder`: how a store is to be. `recovery`: from files to a store that may answer.
 //!   `loader`: the index, from hints.
 //! - `writer`: asks in, runs on disk, answers out. `sweeper`: forgets what is past its keep. `reader`: records from where the index says they are. `blocking_reader`: reads
-//!   that have to wait for the disk.
+//!   that have to wait for the disk. `visit`: all records in the order of the log.
 //! - `index`: where every record is. `log`: the segments, and what keeps them in order. `format`: what the bytes mean.
 //! - [`check`]: for the day when a store does not open.
 //! - [`disk`]: the few things asked of a disk. `clock`, `health`, `error`: time that never runs backwards, whether the
@@ -51,10 +51,12 @@ mod reader;
 mod recovery;
 mod store;
 mod sweeper;
+mod visit;
 mod writer;
 
 pub use builder::FileStoreBuilder;
 pub use store::FileStore;
+pub use visit::Visited;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -51,9 +51,12 @@ pub(crate) struct Live {
 /// Where the entries of a segment come from.
 enum Source {
     Hint(Hint),
-    /// Its frames, by shard.
-    Frames(Vec<Vec<Entry>>),
+    Frames(Frames),
 }
+
+/// The entries of all frames of a segment, by shard, and within a shard in the order of the log.
+#[derive(Default)]
+struct Frames(Vec<Entry>);
 
 /// Why a shard could not be loaded.
 enum Failure {
@@ -64,12 +67,12 @@ enum Failure {
 
 impl Loader<'_> {
     /// Loads what sealed segments, the oldest first, and then the newest have.
-    pub(crate) fn load(&self, oldest: u32, sealed: &[Sealed], newest: &[Entry]) -> Result<Loaded> {
+    pub(crate) fn load(&self, oldest: u32, sealed: &[Sealed], newest: Vec<Entry>) -> Result<Loaded> {
         let mut sources = self.each(sealed.len(), |at| match sealed.get(at) {
             Some(sealed) => self.source(sealed),
-            None => Ok(Source::Frames(Vec::new())),
+            None => Ok(Source::Frames(Frames::default())),
         })?;
-        sources.push(Source::Frames(by_shard(newest.iter().copied())));
+        sources.push(Source::Frames(Frames::new(newest)));
         loop {
             match self.load_from(oldest, &sources) {
                 Ok((index, live)) => {
@@ -97,8 +100,7 @@ impl Loader<'_> {
         }
     }
 
-    /// The entries of all frames of a sealed segment, by shard.
-    fn walk(&self, sealed: &Sealed) -> Result<Vec<Vec<Entry>>> {
+    fn walk(&self, sealed: &Sealed) -> Result<Frames> {
         let Sealed { segment, end } = sealed;
         let cannot_read = |error| unavailable(self.place, &format!("read {}", segment.name()), error);
         let mut walk = Walk::new(&*segment.file, segment.seed, *end);
@@ -109,7 +111,7 @@ impl Loader<'_> {
         if walk.at() != *end {
             return Err(damaged(self.place, &segment.name(), walk.at(), "does not match its checksum"));
         }
-        Ok(by_shard(entries.into_iter()))
+        Ok(Frames::new(entries))
     }
 
     fn load_from(&self, oldest: u32, sources: &[Source]) -> std::result::Result<(Index, Vec<Live>), Failure> {
@@ -146,10 +148,7 @@ impl Loader<'_> {
                     let entries = lines.iter().map(|line| Entry::of_line(number, segment, line));
                     self.put_all(&mut shard, entries)?;
                 }
-                Source::Frames(frames) => {
-                    let entries = frames.get(usize::from(number)).into_iter().flatten();
-                    self.put_all(&mut shard, entries.copied())?;
-                }
+                Source::Frames(frames) => self.put_all(&mut shard, frames.of(number).iter().copied())?,
             }
         }
         shard.fit();
@@ -210,7 +209,7 @@ impl Source {
     fn entry_count(&self, shard: u8) -> usize {
         match self {
             Self::Hint(hint) => hint.line_count(shard),
-            Self::Frames(frames) => frames.get(usize::from(shard)).map_or(0, Vec::len),
+            Self::Frames(frames) => frames.of(shard).len(),
         }
     }
 }
@@ -221,14 +220,19 @@ impl From<semel::Error> for Failure {
     }
 }
 
-fn by_shard(entries: impl Iterator<Item = Entry>) -> Vec<Vec<Entry>> {
-    let mut shards = vec![Vec::new(); SHARDS];
-    for entry in entries {
-        if let Some(shard) = shards.get_mut(usize::from(shard_of(&entry.id))) {
-            shard.push(entry);
-        }
+impl Frames {
+    fn new(mut entries: Vec<Entry>) -> Self {
+        entries.sort_unstable_by_key(|entry| (shard_of(&entry.id), entry.offset));
+        Self(entries)
     }
-    shards
+
+    /// The entries of one shard.
+    fn of(&self, shard: u8) -> &[Entry] {
+        let start = self.0.partition_point(|entry| shard_of(&entry.id) < shard);
+        let rest = self.0.get(start..).unwrap_or_default();
+        let count = rest.partition_point(|entry| shard_of(&entry.id) == shard);
+        rest.get(..count).unwrap_or_default()
+    }
 }
 
 /// What of a shard counts in each of so many segments.

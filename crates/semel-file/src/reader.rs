@@ -129,7 +129,7 @@ impl Reader {
             match self.fetch(&entry, wait)? {
                 Fetched::NotCached => return Ok(Looked::NotCached),
                 Fetched::Bytes(seed, bytes) => {
-                    let record = self.decode(&entry, asked, seed, &bytes, now)?;
+                    let record = self.decode(&entry, asked, &self.frame(&entry, seed, &bytes)?, now)?;
                     return Ok(Looked::Found(record.map(Arc::new)));
                 }
                 Fetched::Moved => match self.index.get(&entry.id) {
@@ -176,15 +176,14 @@ impl Reader {
         }
     }
 
-    fn decode(
+    /// The record in the frame of an entry, if its keep is not over.
+    pub(crate) fn decode(
         &self,
         entry: &Entry,
         asked: Asked<'_>,
-        seed: Seed,
-        bytes: &[u8],
+        found: &frame::Frame<'_>,
         now: Timestamp,
     ) -> Result<Option<Record>> {
-        let found = self.frame(entry, seed, bytes)?;
         if found.head.kept_until <= now.as_micros() {
             return Ok(None);
         }

@@ -257,7 +257,7 @@ impl Recovery {
         });
         let sealed: Vec<Sealed> = sealed.collect::<Result<_>>()?;
         let loaded = Loader { disk: &*self.disk, place: &self.place, store, threads: self.load_threads }
-            .load(oldest, &sealed, &frames.entries)?;
+            .load(oldest, &sealed, frames.entries)?;
         let mut usage = Usage::starting_at(oldest);
         let segments = Segments::default();
         for Sealed { segment, end } in sealed {

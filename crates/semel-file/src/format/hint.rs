@@ -9,7 +9,7 @@
 //!
 //! A part is what belongs to one shard of the index, so that opening can load the shards one by one, on two threads.
 
-use super::field::{chunk_at, large, small, u32_at};
+use super::field::{chunk_at, large, put, u32_at};
 use super::identity::StoreId;
 
 const MAGIC: [u8; 8] = *b"SEMELHNT";
@@ -96,27 +96,57 @@ fn parts(head: &[u8; HEAD_BYTES]) -> Vec<Part> {
     (0..PARTS).map(&mut part).collect()
 }
 
-/// The hint of a segment whose last frame begins at `last_frame`; `lines` has the lines of each shard.
-pub(crate) fn encode(subject: Subject, last_frame: u32, lines: &[Vec<[u8; LINE_BYTES]>]) -> Vec<u8> {
-    let all: usize = lines.iter().map(Vec::len).sum();
-    let mut bytes = Vec::with_capacity(HEAD_BYTES.saturating_add(all.saturating_mul(LINE_BYTES)));
-    bytes.extend_from_slice(&MAGIC);
-    bytes.extend_from_slice(&FORMAT.to_le_bytes());
-    bytes.extend_from_slice(&subject.number.to_le_bytes());
-    bytes.extend_from_slice(&subject.store.0);
-    bytes.extend_from_slice(&subject.end.to_le_bytes());
-    bytes.extend_from_slice(&last_frame.to_le_bytes());
-    for shard in 0..PARTS {
-        let part = lines.get(shard).map(Vec::as_slice).unwrap_or_default();
-        bytes.extend_from_slice(&small(part.len()).to_le_bytes());
-        bytes.extend_from_slice(&crc32c::crc32c(part.as_flattened()).to_le_bytes());
+/// A line behind the byte that says which part it belongs to.
+pub(crate) type LineOfPart = [u8; 1 + LINE_BYTES];
+
+/// How many bytes a hint with so many lines has.
+pub(crate) fn encoded_bytes(lines: usize) -> usize {
+    HEAD_BYTES.saturating_add(lines.saturating_mul(LINE_BYTES))
+}
+
+/// Writes the hint of a segment whose last frame begins at `last_frame` into `bytes`, which must have just the
+/// [room](encoded_bytes). Within a part, lines stay in their order.
+pub(crate) fn encode_into(bytes: &mut [u8], subject: Subject, last_frame: u32, lines: &[LineOfPart]) {
+    put(bytes, 0, &MAGIC);
+    put(bytes, 8, &FORMAT.to_le_bytes());
+    put(bytes, 12, &subject.number.to_le_bytes());
+    put(bytes, 16, &subject.store.0);
+    put(bytes, 32, &subject.end.to_le_bytes());
+    put(bytes, 36, &last_frame.to_le_bytes());
+    let mut counts = [0_u32; PARTS];
+    for [part, ..] in lines {
+        if let Some(count) = counts.get_mut(usize::from(*part)) {
+            *count = count.saturating_add(1);
+        }
     }
-    let checksum = crc32c::crc32c(&bytes);
-    bytes.extend_from_slice(&checksum.to_le_bytes());
-    for part in lines {
-        bytes.extend_from_slice(part.as_flattened());
+    put_lines(bytes, &counts, lines);
+    let mut at = HEAD_BYTES;
+    for (part, count) in counts.iter().enumerate() {
+        let end = at.saturating_add(large(*count).saturating_mul(LINE_BYTES));
+        let checksum = crc32c::crc32c(bytes.get(at..end).unwrap_or_default());
+        let field = PARTS_AT.saturating_add(part.saturating_mul(PART_BYTES));
+        put(bytes, field, &count.to_le_bytes());
+        put(bytes, field.saturating_add(4), &checksum.to_le_bytes());
+        at = end;
     }
-    bytes
+    let checksum = crc32c::crc32c(bytes.get(..CHECKSUM_AT).unwrap_or_default());
+    put(bytes, CHECKSUM_AT, &checksum.to_le_bytes());
+}
+
+/// Puts each line behind those of its part that were before it.
+fn put_lines(bytes: &mut [u8], counts: &[u32; PARTS], lines: &[LineOfPart]) {
+    let mut next = Vec::with_capacity(PARTS);
+    let mut at = HEAD_BYTES;
+    for count in counts {
+        next.push(at);
+        at = at.saturating_add(large(*count).saturating_mul(LINE_BYTES));
+    }
+    for [part, line @ ..] in lines {
+        if let Some(at) = next.get_mut(usize::from(*part)) {
+            put(bytes, *at, line);
+            *at = at.saturating_add(LINE_BYTES);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -125,8 +155,30 @@ mod tests {
 
     const SUBJECT: Subject = Subject { store: StoreId([4; 16]), number: 7, end: 4_096 };
 
-    fn lines() -> Vec<Vec<[u8; LINE_BYTES]>> {
-        (0..=255_u8).map(|shard| vec![[shard; LINE_BYTES]; usize::from(shard % 3)]).collect()
+    /// Lines of all parts in a mixed order: some parts have none, some have two.
+    fn lines() -> Vec<LineOfPart> {
+        let line = |number: u16| {
+            let mut line = [0; 1 + LINE_BYTES];
+            line[0] = u8::try_from(number.wrapping_mul(37) % 256).unwrap();
+            line[5..7].copy_from_slice(&number.to_le_bytes());
+            line
+        };
+        (0..300).map(line).collect()
+    }
+
+    fn by_part() -> Vec<Vec<[u8; LINE_BYTES]>> {
+        let mut parts = vec![Vec::new(); PARTS];
+        for [part, line @ ..] in lines() {
+            parts[usize::from(part)].push(line);
+        }
+        parts
+    }
+
+    fn encoded() -> Vec<u8> {
+        let lines = lines();
+        let mut bytes = vec![0; encoded_bytes(lines.len())];
+        encode_into(&mut bytes, SUBJECT, 4_000, &lines);
+        bytes
     }
 
     /// The lines of a hint, if all of them are whole.
@@ -143,8 +195,8 @@ mod tests {
 
     #[test]
     fn a_hint_reads_back_for_its_own_segment_only() {
-        let bytes = encode(SUBJECT, 4_000, &lines());
-        assert_eq!(read(&bytes, SUBJECT), Some(lines()));
+        let bytes = encoded();
+        assert_eq!(read(&bytes, SUBJECT), Some(by_part()));
         assert_eq!(Directory::decode(&bytes, SUBJECT).unwrap().last_frame, 4_000);
         for other in [
             Subject { end: 4_104, ..SUBJECT },
@@ -157,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_hint_with_any_flipped_byte_or_cut_short_is_ignored() {
-        let bytes = encode(SUBJECT, 4_000, &lines());
+        let bytes = encoded();
         for at in 0..bytes.len() {
             let mut flipped = bytes.clone();
             flipped[at] ^= 4;

@@ -9,13 +9,13 @@ use memmap2::MmapMut;
 const MAPPED_BYTES_MIN: usize = 4_096;
 
 /// Zeroed memory. Pages of a mapping that were never written take no room.
-pub(super) enum Memory {
+pub(crate) enum Memory {
     Mapped(MmapMut),
     Allocated(Box<[u8]>),
 }
 
 impl Memory {
-    pub(super) fn zeroed(bytes: usize) -> Self {
+    pub(crate) fn zeroed(bytes: usize) -> Self {
         if bytes >= MAPPED_BYTES_MIN
             && let Ok(mapped) = MmapMut::map_anon(bytes)
         {

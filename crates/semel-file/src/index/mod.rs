@@ -14,6 +14,7 @@ mod shard;
 mod table;
 
 pub(crate) use entry::Entry;
+pub(crate) use memory::Memory;
 pub(crate) use packed::{Line, shard_of};
 pub(crate) use shard::{GROUP, Shard};
 pub(crate) use table::{Index, SHARDS};

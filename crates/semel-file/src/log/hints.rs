@@ -4,14 +4,14 @@ use std::io;
 use std::sync::Arc;
 
 use crate::disk::{Disk, DiskFile};
-use crate::format::field::large;
-use crate::format::frame::{self, padded, plausible_bytes};
+use crate::format::field::{large, put};
+use crate::format::frame::{self, FRAME_HEAD_BYTES, padded, plausible_bytes};
 use crate::format::header::HEADER_BYTES;
-use crate::format::hint::{self, Directory, HEAD_BYTES, Subject};
+use crate::format::hint::{self, Directory, HEAD_BYTES, LineOfPart, Subject};
 use crate::format::identity::StoreId;
 use crate::format::name;
 use crate::format::walk::{Step, Walk};
-use crate::index::{Entry, Index, Line, SHARDS, shard_of};
+use crate::index::{Entry, Index, Line, Memory, shard_of};
 use crate::log::segment::Segment;
 
 /// Writes down what a sealed segment has alive. What was replaced was replaced by something that is on disk further on, so
@@ -24,16 +24,21 @@ pub(crate) fn write(
     end: u32,
     index: &Index,
 ) -> io::Result<()> {
-    let mut lines: Vec<Vec<Line>> = vec![Vec::new(); SHARDS];
-    let mut last_frame = 0;
+    // No more lines than frames fit, in memory that takes room only as far as it is written, and none afterwards.
+    let lines_max = large(end).div_euclid(large(FRAME_HEAD_BYTES));
+    let mut memory = Memory::zeroed(lines_max.saturating_mul(size_of::<LineOfPart>()));
+    let lines: &mut [LineOfPart] = memory.as_chunks_mut().0;
+    let (mut last_frame, mut count) = (0, 0_usize);
     let mut walk = Walk::new(&*segment.file, segment.seed, end);
     while let Step::Frame(frame) = walk.next()? {
         last_frame = frame.offset;
         let Some(found) = Entry::of_frame(segment.number, &frame) else { continue };
         if index.get(&found.id).is_none_or(|known| known.is_at(&found))
-            && let Some(part) = lines.get_mut(usize::from(shard_of(&found.id)))
+            && let Some(line) = lines.get_mut(count)
         {
-            part.push(found.line());
+            put(line, 0, &[shard_of(&found.id)]);
+            put(line, 1, &found.line());
+            count = count.saturating_add(1);
         }
     }
     if walk.at() != end {
@@ -43,8 +48,10 @@ pub(crate) fn write(
     let (final_name, unfinished) =
         (name::hint(segment.number), name::unfinished(&name::hint(segment.number)));
     let subject = Subject { store, number: segment.number, end };
+    let mut bytes = Memory::zeroed(hint::encoded_bytes(count));
+    hint::encode_into(&mut bytes, subject, last_frame, lines.get(..count).unwrap_or_default());
     let file = disk.create(&unfinished)?;
-    file.write_at(&hint::encode(subject, last_frame, &lines), 0)?;
+    file.write_at(&bytes, 0)?;
     file.sync()?;
     disk.rename(&unfinished, &final_name)
 }
