@@ -6,10 +6,9 @@ use anyhow::Result;
 use console::Style;
 use semel::clock::Timestamp;
 use semel::record::Record;
-use semel::store::{Filter, Store};
 use semel_ops::lookup::Counted;
-use semel_ops::lookup::walk::Walk;
 use semel_ops::record_json::millis;
+use semel_ops::store_url::Opened;
 use serde_json::{Value, json};
 
 use crate::keys::words;
@@ -28,7 +27,7 @@ impl StatsArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let address = store.address()?;
         let store = store.open_existing().await?;
-        let tally = count(&*store).await?;
+        let tally = count(&store).await?;
         if self.json {
             return out::json(&json(&tally, ("store", address.to_string())));
         }
@@ -43,20 +42,10 @@ impl StatsArgs {
 }
 
 /// Counts everything there is.
-pub(crate) async fn count(store: &dyn Store) -> Result<Counted> {
-    let (mut counted, watch, bar) = (Counted::default(), Stopwatch::start(), Bar::of_ids("counting"));
-    let mut walk = Walk::new(store, Filter::default(), None);
-    while let Some(page) = walk.next().await? {
-        counted.past = counted.past.saturating_add(page.past as u64);
-        counted.damaged = counted.damaged.saturating_add(page.damaged.len() as u64);
-        for record in &page.records {
-            counted.add(record, page.now, 1);
-        }
-        counted.as_of = Some(page.now);
-        bar.walked(walk.after(), counted.records());
-    }
-    counted.took = watch.elapsed();
-    Ok(counted)
+pub(crate) async fn count(store: &Opened) -> Result<Counted> {
+    let (watch, bar) = (Stopwatch::start(), Bar::of_ids("counting"));
+    let counted = store.count_all(1, |after, records| bar.walked(after, records)).await?;
+    Ok(Counted { took: watch.elapsed(), ..counted })
 }
 
 /// For scripts, with one member more.

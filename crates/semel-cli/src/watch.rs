@@ -48,7 +48,7 @@ impl WatchArgs {
         loop {
             let started = watch.elapsed();
             let now = moment::shown(walk::now(&*store).await?);
-            let look = Look { tally: stats::count(&*store).await?, at: watch.elapsed(), clock: now };
+            let look = Look { tally: stats::count(&store).await?, at: watch.elapsed(), clock: now };
             drawn = self.draw(&address, before.as_ref(), &look, drawn)?;
             before = Some(look);
             looks = looks.saturating_add(1);

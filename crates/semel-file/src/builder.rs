@@ -16,6 +16,9 @@ const SEGMENT_BYTES_DEFAULT: u32 = 64 << 20;
 /// Fewer bytes hold hardly a record; more would not fit the offsets.
 const SEGMENT_BYTES_RANGE: std::ops::RangeInclusive<u32> = 4_096..=(1 << 30);
 
+/// On how many threads the index is loaded at opening.
+const LOAD_THREADS: usize = 2;
+
 /// How a file store is to be.
 #[must_use = "nothing is opened until `open`"]
 pub struct FileStoreBuilder {
@@ -84,8 +87,12 @@ impl FileStoreBuilder {
             Some(clock) => (clock, Caching::Refused),
             None => (Arc::new(SystemClock::new()) as Arc<dyn Clock>, Caching::Allowed),
         };
-        let opened =
-            Recovery { disk, place, clock, caching, segment_bytes_max: self.segment_bytes }.open()?;
+        let load_threads = match self.threads {
+            Threads::Own => LOAD_THREADS,
+            Threads::Callers => 1,
+        };
+        let segment_bytes_max = self.segment_bytes;
+        let opened = Recovery { disk, place, clock, caching, segment_bytes_max, load_threads }.open()?;
         match self.threads {
             Threads::Own => FileStore::threaded(opened),
             Threads::Callers => Ok(FileStore::inline(opened)),

@@ -22,14 +22,15 @@
 //! ```
 //!
 //! An append-only log in segments, written by one thread in runs: however many callers wait, they share one write and one
-//! sync. An index in memory, forty bytes a key, says where each record is. Records die in about the order in which they were
+//! sync. An index in memory, less than 48 bytes a key, says where each record is. Records die in about the order in which they were
 //! written, so room comes back a whole segment at a time.
 //!
 //! # Layout
 //!
 //! - `store`: the four methods. `builder`: how a store is to be. `recovery`: from files to a store that may answer.
-//! - `writer`: asks in, runs on disk, answers out. `reader`: records from where the index says they are. `blocking_reader`: reads
-//!   that have to wait for the disk.
+//!   `loader`: the index, from hints.
+//! - `writer`: asks in, runs on disk, answers out. `sweeper`: forgets what is past its keep. `reader`: records from where the index says they are. `blocking_reader`: reads
+//!   that have to wait for the disk. `visit`: all records in the order of the log.
 //! - `index`: where every record is. `log`: the segments, and what keeps them in order. `format`: what the bytes mean.
 //! - [`check`]: for the day when a store does not open.
 //! - [`disk`]: the few things asked of a disk. `clock`, `health`, `error`: time that never runs backwards, whether the
@@ -44,15 +45,19 @@ mod error;
 mod format;
 mod health;
 mod index;
+mod loader;
 mod log;
 mod reader;
 mod reclaimer;
 mod recovery;
 mod store;
+mod sweeper;
+mod visit;
 mod writer;
 
 pub use builder::FileStoreBuilder;
 pub use store::FileStore;
+pub use visit::Visited;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

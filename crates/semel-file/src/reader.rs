@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use semel::clock::Timestamp;
-use semel::record::{Record, StateKind};
+use semel::record::Record;
 use semel::store::{Answer, Caching, Loaded, Page, Scan};
 use semel::{Key, RecordId, Result, codec};
 
 use crate::clock::FlooredClock;
 use crate::error::{damaged, missing, unavailable, unreadable_record};
 use crate::format::field::{large, put};
-use crate::format::frame::{self, IndexKey, Seed, index_key};
+use crate::format::frame::{self, IndexKey, Seed, index_key, plausible_bytes};
 use crate::health::Health;
 use crate::index::entry::Kept;
 use crate::index::{Entry, Index};
@@ -129,7 +129,7 @@ impl Reader {
             match self.fetch(&entry, wait)? {
                 Fetched::NotCached => return Ok(Looked::NotCached),
                 Fetched::Bytes(seed, bytes) => {
-                    let record = self.decode(&entry, asked, seed, &bytes, now)?;
+                    let record = self.decode(&entry, asked, &self.frame(&entry, seed, &bytes)?, now)?;
                     return Ok(Looked::Found(record.map(Arc::new)));
                 }
                 Fetched::Moved => match self.moved(&entry)? {
@@ -179,7 +179,8 @@ impl Reader {
         };
         match read {
             Ok(Some(read)) => {
-                bytes.truncate(read);
+                // The index knows the length with its padding; the frame knows it exactly.
+                bytes.truncate(plausible_bytes(&bytes).map_or(read, |exact| read.min(large(exact))));
                 Ok(Fetched::Bytes(segment.seed, bytes))
             }
             Ok(None) => Ok(Fetched::NotCached),
@@ -195,15 +196,14 @@ impl Reader {
         }
     }
 
-    fn decode(
+    /// The record in the frame of an entry, if its keep is not over.
+    pub(crate) fn decode(
         &self,
         entry: &Entry,
         asked: Asked<'_>,
-        seed: Seed,
-        bytes: &[u8],
+        found: &frame::Frame<'_>,
         now: Timestamp,
     ) -> Result<Option<Record>> {
-        let found = self.frame(entry, seed, bytes)?;
         if found.head.kept_until <= now.as_micros() {
             return Ok(None);
         }
@@ -237,7 +237,7 @@ impl Reader {
     fn page(&self, scan: &Scan) -> Page {
         let first = scan.after.as_ref().map(index_key);
         let wanted = LOOKS_MAX.saturating_add(scan.limit);
-        let entries = self.entries(scan, first.as_ref(), wanted);
+        let entries = self.index.from(first.as_ref(), &scan.filter.states, wanted);
         let may_be_more = entries.len() >= wanted;
         let mut page = Page::default();
         let mut last = scan.after;
@@ -273,17 +273,6 @@ impl Reader {
             page.next = last;
         }
         page
-    }
-
-    /// The entries to look at, in their order. What runs or is held is known without a walk through all.
-    fn entries(&self, scan: &Scan, first: Option<&IndexKey>, wanted: usize) -> Vec<Entry> {
-        let states = scan.filter.states.as_slice();
-        let is_unsettled = |state: &StateKind| matches!(state, StateKind::Running | StateKind::Held);
-        if !states.is_empty() && states.iter().all(is_unsettled) {
-            let ids = self.index.unsettled_from(states, first, wanted);
-            return ids.iter().filter_map(|id| self.index.get(id)).collect();
-        }
-        self.index.from(first, wanted)
     }
 }
 

@@ -1,8 +1,6 @@
 //! Gets rid of segments in which little still counts: always the oldest first. A newer one must not go before an older one:
 //! the older could hold an earlier version of a record whose last version was in the newer.
 
-use semel::store::Swept;
-
 use crate::format::frame::Head;
 use crate::format::header::HEADER_BYTES;
 use crate::format::walk::{Step, Walk};
@@ -11,20 +9,16 @@ use crate::index::entry::Kept;
 use crate::log::appender::Appender;
 use crate::log::segment::Segment;
 use crate::reader::Reader;
+use crate::sweeper::Sweeper;
 
 /// How much of an old segment is read in one turn: callers wait for it.
 const READ_BYTES: u32 = 256 << 10;
-
-/// For how many turns nothing is moved after a sweep that left more: the next part of it should be here by then.
-const REST_TURNS: u32 = 64;
 
 /// Decides what to move out of the oldest segment, and when segments can go.
 pub(crate) struct Reclaimer {
     /// Up to where the oldest segment has been moved.
     moved_until: u32,
     state: Reclaiming,
-    /// For how many turns nothing is moved.
-    rest_turns: u32,
 }
 
 /// Whether segments can be got rid of.
@@ -54,12 +48,12 @@ pub(crate) struct LiveFrame {
 
 impl Reclaimer {
     pub(crate) fn new() -> Self {
-        Self { moved_until: HEADER_BYTES, state: Reclaiming::Possible, rest_turns: 0 }
+        Self { moved_until: HEADER_BYTES, state: Reclaiming::Possible }
     }
 
     /// Whether the log is worth making smaller, and can be.
-    pub(crate) fn has_work(&self, log: &Appender) -> bool {
-        self.state == Reclaiming::Possible && (log.usage().dead() > 0 || self.should_move(log))
+    pub(crate) fn has_work(&self, log: &Appender, sweep: &Sweeper) -> bool {
+        self.state == Reclaiming::Possible && (log.usage().dead() > 0 || should_move(log, sweep))
     }
 
     /// A caller asked for something: what had no space before may have some now.
@@ -69,20 +63,9 @@ impl Reclaimer {
         }
     }
 
-    /// While a sweep is at work, nothing is moved that the sweep may remove in a moment.
-    pub(crate) fn rest(&mut self, swept: &Swept) {
-        self.rest_turns = if swept.more_left { REST_TURNS } else { 0 };
-    }
-
-    /// Whether the rest of a sweep will be asked for in a moment: to sleep and be woken would take longer.
-    pub(crate) fn is_resting(&self) -> bool {
-        self.rest_turns > 0
-    }
-
     /// The next step of this turn: a bounded part of the work.
-    pub(crate) fn next(&mut self, log: &mut Appender, reader: &Reader) -> Option<Reclaim> {
-        self.rest_turns = self.rest_turns.saturating_sub(1);
-        if !self.has_work(log) {
+    pub(crate) fn next(&mut self, log: &mut Appender, sweep: &Sweeper, reader: &Reader) -> Option<Reclaim> {
+        if !self.has_work(log, sweep) {
             return None;
         }
         let dead = log.usage().dead();
@@ -106,17 +89,6 @@ impl Reclaimer {
     pub(crate) fn removed(&mut self) {
         self.moved_until = HEADER_BYTES;
         self.state = Reclaiming::Possible;
-    }
-
-    /// More than half of the log is dead, beyond what two segments may hold.
-    fn should_move(&self, log: &Appender) -> bool {
-        if self.rest_turns > 0 {
-            return false;
-        }
-        let usage = log.usage();
-        let slack = u64::from(log.capacity()).saturating_mul(2);
-        let is_worth_it = usage.total_bytes() > usage.live_bytes().saturating_mul(2).saturating_add(slack);
-        is_worth_it && usage.oldest_sealed().is_some_and(|(_, oldest)| !would_crowd(log, oldest.live_bytes))
     }
 
     /// The frames that still count in the next part of the oldest segment. Records past their keep are removed instead.
@@ -157,6 +129,17 @@ impl Reclaimer {
         tracing::error!(name, at, why, "semel: a segment cannot be reclaimed; run `semel file verify`");
         None
     }
+}
+
+/// More than half of the log is dead, beyond what two segments may hold. While a sweep is at work, nothing is moved that it
+/// may remove in a moment.
+fn should_move(log: &Appender, sweep: &Sweeper) -> bool {
+    let usage = log.usage();
+    let slack = u64::from(log.capacity()).saturating_mul(2);
+    let is_worth_it = usage.total_bytes() > usage.live_bytes().saturating_mul(2).saturating_add(slack);
+    is_worth_it
+        && !sweep.is_at_work()
+        && usage.oldest_sealed().is_some_and(|(_, oldest)| !would_crowd(log, oldest.live_bytes))
 }
 
 /// On a full disk, what is left is for those that are running.

@@ -19,16 +19,16 @@ use crate::format::name::{self, Role};
 use crate::format::tail::{self, Slot, TAIL_BYTES};
 use crate::format::walk::{Behind, Step, Walk, look_behind};
 use crate::health::Health;
-use crate::index::due::DueNotes;
-use crate::index::{Entry, Index};
-use crate::log::hints;
+use crate::index::Entry;
+use crate::loader::{Loader, Sealed};
+use crate::log::appender::{LogState, SEGMENT_BYTES_MIN};
 use crate::log::maintenance::Maintenance;
 use crate::log::segment::{Segment, fill_with_zeros, prepare};
 use crate::log::segments::Segments;
 use crate::log::spare::Wanted;
 use crate::log::tail::Tail;
+use crate::log::usage::Usage;
 use crate::reader::Reader;
-use crate::writer::{LogState, SEGMENT_BYTES_MIN, Usage, note_due};
 
 /// What is opened, and how.
 pub(crate) struct Recovery {
@@ -38,6 +38,8 @@ pub(crate) struct Recovery {
     /// Whether engines may keep what the store answers.
     pub(crate) caching: Caching,
     pub(crate) segment_bytes_max: u32,
+    /// On how many threads the index is loaded.
+    pub(crate) load_threads: usize,
 }
 
 /// A store that may answer, as soon as somebody lets its writer take turns.
@@ -360,29 +362,36 @@ impl Recovery {
         Ok(frames)
     }
 
-    /// Puts index, usage and notes together, from the oldest segment that is needed to the newest.
+    /// Puts index and usage together, from the oldest segment that is needed to the newest.
     fn assemble(&self, store: StoreId, newest: Newest, ends: Vec<u32>, witness: Tail) -> Result<Recovered> {
         let oldest = newest.oldest();
         let Newest { segment: active, frames, .. } = newest;
         let active = Arc::new(active);
-        let index = Arc::new(Index::new());
-        let segments = Segments::default();
+        let sealed = (oldest..).zip(ends).map(|(number, end)| {
+            let segment = Arc::new(self.segment(store, number)?);
+            Ok(Sealed { segment, end })
+        });
+        let sealed: Vec<Sealed> = sealed.collect::<Result<_>>()?;
+        let loaded = Loader { disk: &*self.disk, place: &self.place, store, threads: self.load_threads }
+            .load(oldest, &sealed, frames.entries)?;
         let mut usage = Usage::starting_at(oldest);
-        let maintenance = Maintenance::new(Arc::clone(&self.disk), store, Arc::clone(&index));
-        for (number, end) in (oldest..).zip(ends) {
-            let sealed = Arc::new(self.segment(store, number)?);
-            let entries = self.sealed_entries(store, &sealed, end)?;
+        let segments = Segments::default();
+        for Sealed { segment, end } in sealed {
             usage.open();
             usage.written(u64::from(end));
-            self.take_in(&entries, &index, &mut usage)?;
-            segments.add(sealed);
+            segments.add(segment);
         }
         usage.open();
         usage.written(u64::from(frames.end));
-        self.take_in(&frames.entries, &index, &mut usage)?;
         segments.add(Arc::clone(&active));
-        let mut notes = DueNotes::default();
-        index.each(|entry| note_due(&mut notes, None, entry));
+        for (number, live) in (oldest..).zip(loaded.live) {
+            usage.add_live(number, live);
+        }
+        let index = Arc::new(loaded.index);
+        let maintenance = Maintenance::new(Arc::clone(&self.disk), store, Arc::clone(&index));
+        for Sealed { segment, end } in loaded.without_hint {
+            maintenance.hint(segment, end);
+        }
         let start = LogState {
             store,
             segment_bytes_max: self.segment_bytes_max,
@@ -392,7 +401,6 @@ impl Recovery {
             previous_end: 0,
             next_version: frames.version.saturating_add(1),
             usage,
-            notes,
             witness,
         };
         let reader = Arc::new(Reader {
@@ -421,34 +429,6 @@ impl Recovery {
         }
         ends.reverse();
         Ok(ends)
-    }
-
-    /// What a sealed segment has alive, by its hint; by all of its frames, if there is none.
-    fn sealed_entries(&self, store: StoreId, segment: &Segment, end: u32) -> Result<Vec<Entry>> {
-        if let Some(lines) = hints::read(&*self.disk, store, segment.number, end) {
-            return Ok(lines.iter().map(|line| Entry::of_line(segment.number, line)).collect());
-        }
-        let frames = self.walk(segment, end)?;
-        if frames.end != end {
-            let what = "does not match its checksum";
-            return Err(damaged(&self.place, &segment.name(), frames.end, what));
-        }
-        Ok(frames.entries)
-    }
-
-    fn take_in(&self, entries: &[Entry], index: &Index, usage: &mut Usage) -> Result<()> {
-        for entry in entries {
-            if let Some(replaced) = index.put(*entry) {
-                if replaced.version > entry.version {
-                    let file = name::segment(entry.segment);
-                    let what = "holds a record that is older than one before it";
-                    return Err(damaged(&self.place, &file, entry.offset, what));
-                }
-                usage.remove(&replaced);
-            }
-            usage.add(entry);
-        }
-        Ok(())
     }
 
     /// Hands the segment behind the newest one to the maintenance, or has one made.

@@ -7,31 +7,27 @@
 mod batch;
 pub(crate) mod queue;
 pub(crate) mod requests;
-mod sweep;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use semel::clock::Timestamp;
-use semel::record::{StateKind, Version};
+use semel::record::Version;
 use semel::store::{Swap, SwapReply};
 use semel::{Error, ErrorKind, Result, codec};
 
 use crate::format::field::large;
 use crate::format::frame::{FOREVER, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, Head, IndexKey, Kind, index_key};
 use crate::index::Entry;
-use crate::index::due::DueNotes;
 use crate::index::entry::Kept;
-use crate::index::prefix_of;
 pub(crate) use crate::log::appender::LogState;
-pub(crate) use crate::log::appender::SEGMENT_BYTES_MIN;
 use crate::log::appender::{Appender, NoSpace, Room};
 use crate::log::maintenance::Maintenance;
-pub(crate) use crate::log::usage::Usage;
 use crate::reader::Reader;
 use crate::reclaimer::{Reclaim, Reclaimer};
+use crate::sweeper::Sweeper;
 use batch::WriteBatch;
-use requests::{Request, SwapAnswer, SwapRequest, SweepRequest, Unread, answer, refuse};
+use requests::{Request, SwapAnswer, SwapRequest, Unread, answer, refuse};
 
 /// The one writer.
 pub(crate) struct Writer {
@@ -39,8 +35,7 @@ pub(crate) struct Writer {
     log: Appender,
     batch: WriteBatch,
     reclaim: Reclaimer,
-    notes: DueNotes,
-    sweeps: VecDeque<SweepRequest>,
+    sweep: Sweeper,
     /// Requests that wait behind the small ones.
     large: VecDeque<SwapRequest>,
     /// The record that is encoded, kept for its memory.
@@ -61,14 +56,13 @@ enum Judged {
 }
 
 impl Writer {
-    pub(crate) fn new(reader: Arc<Reader>, maintenance: Maintenance, mut state: LogState) -> Self {
+    pub(crate) fn new(reader: Arc<Reader>, maintenance: Maintenance, state: LogState) -> Self {
         Self {
-            notes: std::mem::take(&mut state.notes),
             log: Appender::new(Arc::clone(&reader), maintenance, state),
             reader,
             batch: WriteBatch::default(),
             reclaim: Reclaimer::new(),
-            sweeps: VecDeque::new(),
+            sweep: Sweeper::default(),
             large: VecDeque::new(),
             encoded: Vec::new(),
             is_closed: false,
@@ -77,18 +71,19 @@ impl Writer {
 
     /// Whether there is something to do although no caller asks.
     pub(crate) fn is_busy(&self) -> bool {
-        let can_reclaim = self.reader.health.check().is_ok() && self.reclaim.has_work(&self.log);
-        !self.large.is_empty() || !self.sweeps.is_empty() || can_reclaim
+        let can_reclaim = self.reader.health.check().is_ok() && self.reclaim.has_work(&self.log, &self.sweep);
+        !self.large.is_empty() || !self.sweep.is_idle() || can_reclaim
     }
 
     /// Whether the next request is so near that sleeping would take longer.
     pub(crate) fn expects_more(&self) -> bool {
-        self.reclaim.is_resting()
+        self.sweep.expects_more()
     }
 
     /// Does what is asked, and a part of what no caller asks for.
     pub(crate) fn turn(&mut self, requests: &mut Vec<Request>) {
         self.log.check_maintenance();
+        self.sweep.begin_turn();
         if !requests.is_empty() {
             self.reclaim.try_again();
         }
@@ -97,7 +92,7 @@ impl Writer {
             match request {
                 Request::Swap(request) if request.is_large() => self.large.push_back(request),
                 Request::Swap(request) => self.swap(request),
-                Request::Sweep(request) => self.sweeps.push_back(request),
+                Request::Sweep(request) => self.sweep.push(request),
             }
         }
         self.commit();
@@ -105,7 +100,8 @@ impl Writer {
             self.swap(request);
             self.commit();
         }
-        self.sweep_some();
+        let usage = self.log.usage_mut();
+        self.sweep.step(&self.reader, |entry| usage.remove(entry));
     }
 
     /// Stops cleanly: the log says that nothing before this place was cut off.
@@ -113,7 +109,7 @@ impl Writer {
         if std::mem::replace(&mut self.is_closed, true) {
             return self.reader.health.check();
         }
-        while self.reader.health.check().is_ok() && (!self.large.is_empty() || !self.sweeps.is_empty()) {
+        while self.reader.health.check().is_ok() && (!self.large.is_empty() || !self.sweep.is_idle()) {
             self.turn(&mut Vec::new());
         }
         let stopped = self.reader.health.check();
@@ -192,7 +188,7 @@ impl Writer {
         };
         match found {
             _ if found.map(|entry| Version::new(entry.version)) == swap.expected => {
-                if found.is_none() && self.log.has_no_room() {
+                if found.is_none() && (self.log.has_no_room() || !self.reader.index.has_room_for(&id)) {
                     return Judged::OnDisk(SwapReply::Full);
                 }
                 self.write(swap, now)
@@ -289,7 +285,6 @@ impl Writer {
             self.log.usage_mut().remove(replaced);
         }
         self.log.usage_mut().add(&entry);
-        note_due(&mut self.notes, replaced.as_ref(), &entry);
     }
 
     /// Takes the next step of making the log smaller.
@@ -297,7 +292,7 @@ impl Writer {
         if self.reader.health.check().is_err() {
             return;
         }
-        match self.reclaim.next(&mut self.log, &self.reader) {
+        match self.reclaim.next(&mut self.log, &self.sweep, &self.reader) {
             None => {}
             // On disk before a segment is removed: a removal that a power cut undoes must not bring back what was
             // forgotten.
@@ -323,15 +318,6 @@ impl Writer {
     /// A frame of the log about itself.
     fn note(&self, kind: Kind, number: u64) -> Head {
         Head { kind, version: number, kept_until: 0, moment: self.reader.clock.now(), id: [0; 16] }
-    }
-}
-
-/// Sees to it that an entry is looked at when its keep is over. What runs is known without a note.
-pub(crate) fn note_due(notes: &mut DueNotes, replaced: Option<&Entry>, entry: &Entry) {
-    let is_noted = |entry: &Entry| entry.state() != StateKind::Running;
-    let is_known = replaced.is_some_and(|replaced| is_noted(replaced) && replaced.due <= entry.due);
-    if is_noted(entry) && !is_known {
-        notes.add(entry.due, prefix_of(entry));
     }
 }
 

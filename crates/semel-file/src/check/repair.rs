@@ -47,6 +47,7 @@ pub fn repair(
         clock: Arc::new(SystemClock::new()),
         caching: Caching::Refused,
         segment_bytes_max: SEGMENT_BYTES,
+        load_threads: 1,
     };
     let mut opened = opening.open()?;
     opened.start.next_version = survey.version.saturating_add(VERSIONS_SKIPPED);

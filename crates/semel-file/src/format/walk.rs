@@ -98,6 +98,9 @@ pub(crate) enum Behind {
 
 /// Looks behind `at`, where something is that is no frame.
 pub(crate) fn look_behind(file: &dyn DiskFile, seed: Seed, at: u32, end: u32) -> io::Result<Behind> {
+    if is_zeros(file, at, end)? {
+        return Ok(Behind::Nothing);
+    }
     let mut rest = vec![0; large(end.saturating_sub(at))];
     let read_bytes = file.read_at(&mut rest, u64::from(at))?;
     rest.truncate(read_bytes);
@@ -116,4 +119,24 @@ pub(crate) fn look_behind(file: &dyn DiskFile, seed: Seed, at: u32, end: u32) ->
         }
     }
     Ok(Behind::TornBatch { until: at.saturating_add(small(last)).saturating_add(1) })
+}
+
+/// Whether there is nothing but zeros, as behind the frames of almost every segment: seen in a small buffer, many times
+/// faster than a search for the last byte that is not zero.
+fn is_zeros(file: &dyn DiskFile, at: u32, end: u32) -> io::Result<bool> {
+    let zeros = vec![0; CHUNK_BYTES];
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut at = at;
+    while at < end {
+        let wanted = CHUNK_BYTES.min(large(end.saturating_sub(at)));
+        let read = file.read_at(chunk.get_mut(..wanted).unwrap_or_default(), u64::from(at))?;
+        if chunk.get(..read) != zeros.get(..read) {
+            return Ok(false);
+        }
+        if read < wanted {
+            break;
+        }
+        at = at.saturating_add(small(read));
+    }
+    Ok(true)
 }

@@ -3,22 +3,19 @@
 use semel::clock::Timestamp;
 use semel::record::StateKind;
 
-use crate::format::frame::{FOREVER, Frame, Head, IndexKey, Kind};
-use crate::format::hint::Line;
+use crate::format::frame::{FOREVER, Frame, Head, IndexKey, Kind, padded};
 
-const STATE_SHIFT: u32 = 30;
-const BYTES_MASK: u32 = (1 << STATE_SHIFT) - 1;
 const SECOND_MICROS: u64 = 1_000_000;
 
-/// Where a record is, and what decides whether it counts. Forty bytes: there is one for every key.
+/// Where a record is, and what decides whether it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) version: u64,
     pub(crate) id: IndexKey,
     pub(crate) segment: u32,
     pub(crate) offset: u32,
-    /// The length of its frame, and in the two highest bits its state.
-    size: u32,
+    pub(super) bytes: u32,
+    pub(super) state: StateKind,
     pub(crate) due: Due,
 }
 
@@ -66,7 +63,8 @@ impl Entry {
             id: head.id,
             segment,
             offset,
-            size: (bytes & BYTES_MASK) | code(state) << STATE_SHIFT,
+            bytes: padded(bytes),
+            state,
             due: if head.kept_until == FOREVER { Due::NEVER } else { Due::of(head.kept_until) },
         })
     }
@@ -75,33 +73,22 @@ impl Entry {
         Self::new(segment, frame.offset, frame.bytes, &frame.head)
     }
 
-    pub(crate) fn of_line(segment: u32, line: &Line) -> Self {
-        Self {
-            version: line.version,
-            id: line.id,
-            segment,
-            offset: line.offset,
-            size: line.size,
-            due: Due(line.due),
-        }
-    }
-
-    pub(crate) fn line(&self) -> Line {
-        Line { id: self.id, version: self.version, offset: self.offset, size: self.size, due: self.due.0 }
-    }
-
-    /// The length of its frame.
+    /// The length of its frame with the padding behind it. The exact length is in the frame.
     pub(crate) fn bytes(&self) -> u32 {
-        self.size & BYTES_MASK
+        self.bytes
     }
 
-    pub(crate) fn state(&self) -> StateKind {
-        match self.size >> STATE_SHIFT {
-            0 => StateKind::Running,
-            1 => StateKind::Done,
-            2 => StateKind::Released,
-            _ => StateKind::Held,
-        }
+    /// Whether it runs or is held: few records are, and people look for them.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        matches!(self.state, StateKind::Running | StateKind::Held)
+    }
+
+    /// Whether a list of records in these states may have to show it; no states are all of them. A run whose lease lapsed
+    /// under `hold` is held. What runs under `hold` is kept for ever, so among the other runs there is none.
+    pub(crate) fn may_be(&self, states: &[StateKind]) -> bool {
+        let wants = |state: StateKind| states.contains(&state);
+        let may_have_lapsed = self.state == StateKind::Running && self.due == Due::NEVER;
+        states.is_empty() || wants(self.state) || (may_have_lapsed && wants(StateKind::Held))
     }
 
     /// Whether both are the same frame.
@@ -122,15 +109,6 @@ impl Entry {
     }
 }
 
-const fn code(state: StateKind) -> u32 {
-    match state {
-        StateKind::Running => 0,
-        StateKind::Done => 1,
-        StateKind::Released => 2,
-        StateKind::Held => 3,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,16 +116,14 @@ mod tests {
     fn entry(kept_until: u64, state: StateKind) -> Entry {
         let moment = Timestamp::from_micros(1);
         let head = Head { kind: Kind::Record(state), version: 1, kept_until, moment, id: [1; 16] };
-        Entry::new(3, 64, 200, &head).unwrap()
+        Entry::new(3, 64, 201, &head).unwrap()
     }
 
     #[test]
-    fn an_entry_takes_forty_bytes_and_forgets_nothing() {
-        assert_eq!(size_of::<Entry>(), 40);
+    fn an_entry_knows_the_state_and_the_padded_length_of_its_frame() {
         for state in StateKind::ALL {
             let entry = entry(5_000_000, state);
-            assert_eq!((entry.state(), entry.bytes()), (state, 200));
-            assert_eq!(Entry::of_line(3, &entry.line()), entry);
+            assert_eq!((entry.state, entry.bytes(), entry.due), (state, 208, Due(5)));
         }
     }
 
@@ -162,5 +138,14 @@ mod tests {
         }
         assert_eq!(kept(FOREVER, u64::MAX), Kept::Yes);
         assert_eq!(kept(u64::MAX - 1, u64::MAX), Kept::Yes);
+    }
+
+    #[test]
+    fn a_list_of_held_records_asks_for_runs_that_may_have_lapsed_under_hold_and_for_no_others() {
+        let [held, running] = [StateKind::Held, StateKind::Running];
+        assert!(entry(FOREVER, running).may_be(&[held]));
+        assert!(!entry(5_000_000, running).may_be(&[held]));
+        assert!(entry(5_000_000, running).may_be(&[running]) && entry(5_000_000, running).may_be(&[]));
+        assert!(!entry(FOREVER, StateKind::Done).may_be(&[held, running]));
     }
 }

@@ -1,15 +1,20 @@
-//! Where every record is, in memory: about forty bytes a key.
+//! Where every record is, in memory: 38 bytes a key, and five to seven more to find it by.
 //!
-//! - [`entry`]: what is known of one record without reading it. [`entries`]: many of them, one behind the other.
-//! - [`shard`]: one lock's worth of entries. [`table`]: all of them, by id and in their order.
-//! - [`due`]: what is past its keep, found without a scan. [`unsettled`]: what runs or is held, found without a scan.
+//! - [`entry`]: what is known of one record without reading it. [`packed`]: the same in 38 bytes.
+//! - [`memory`]: memory that goes back to the system when it is dropped. [`entries`]: packed entries in pieces of it.
+//!   [`places`]: which of them belongs to an id.
+//! - [`shard`]: one lock's worth of entries. [`table`]: all of them, by id and in the order of ids.
 
-pub(crate) mod due;
 mod entries;
 pub(crate) mod entry;
-pub(crate) mod shard;
+mod memory;
+mod packed;
+mod places;
+mod shard;
 mod table;
-pub(crate) mod unsettled;
 
 pub(crate) use entry::Entry;
-pub(crate) use table::{Index, prefix_of};
+pub(crate) use memory::Memory;
+pub(crate) use packed::{Line, shard_of};
+pub(crate) use shard::{GROUP, Shard};
+pub(crate) use table::{Index, SHARDS};

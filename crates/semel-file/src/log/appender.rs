@@ -15,7 +15,6 @@ use crate::format::frame::{self, FRAME_HEAD_BYTES, Head, Kind, padded};
 use crate::format::header::{HEADER_BYTES, Header};
 use crate::format::identity::StoreId;
 use crate::index::Entry;
-use crate::index::due::DueNotes;
 use crate::reader::Reader;
 
 /// No segment is made smaller than this, unless all have to be.
@@ -42,7 +41,6 @@ pub(crate) struct LogState {
     pub(crate) previous_end: u32,
     pub(crate) next_version: u64,
     pub(crate) usage: Usage,
-    pub(crate) notes: DueNotes,
     /// Says outside of the log how far it is acknowledged.
     pub(crate) witness: Tail,
 }

@@ -14,6 +14,11 @@ impl Segments {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
     }
 
+    /// All of them, the oldest first.
+    pub(crate) fn all(&self) -> Vec<Arc<Segment>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
     pub(crate) fn add(&self, segment: Arc<Segment>) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(segment.number, segment);
     }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::format::frame::padded;
 use crate::index::Entry;
+use crate::loader::Live;
 
 /// One segment's account.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,9 +48,18 @@ impl Usage {
         }
     }
 
+    /// So much of a segment was found to count when the store was opened.
+    pub(crate) fn add_live(&mut self, segment: u32, live: Live) {
+        if let Some(account) = self.account_mut(segment) {
+            account.live_bytes = account.live_bytes.saturating_add(live.bytes);
+            account.live = account.live.saturating_add(live.records);
+            self.live = self.live.saturating_add(live.bytes);
+        }
+    }
+
     /// An entry is the newest word on its record.
     pub(crate) fn add(&mut self, entry: &Entry) {
-        let bytes = u64::from(padded(entry.bytes()));
+        let bytes = u64::from(entry.bytes());
         if let Some(account) = self.account_mut(entry.segment) {
             account.live_bytes = account.live_bytes.saturating_add(bytes);
             account.live = account.live.saturating_add(1);
@@ -60,7 +69,7 @@ impl Usage {
 
     /// An entry is no longer the newest word on its record.
     pub(crate) fn remove(&mut self, entry: &Entry) {
-        let bytes = u64::from(padded(entry.bytes()));
+        let bytes = u64::from(entry.bytes());
         if let Some(account) = self.account_mut(entry.segment) {
             account.live_bytes = account.live_bytes.saturating_sub(bytes);
             account.live = account.live.saturating_sub(1);

@@ -66,6 +66,17 @@ impl Counted {
         [self.running, self.done, self.released, self.held].into_iter().fold(0, u64::saturating_add)
     }
 
+    /// Counts records that were read at `now`, those past their time included.
+    pub fn add_all(&mut self, records: &[Arc<Record>], now: Timestamp, oldest_max: usize) {
+        for record in records {
+            if record.is_live(now) {
+                self.add(record, now, oldest_max);
+            } else {
+                self.past = self.past.saturating_add(1);
+            }
+        }
+    }
+
     /// Counts one more record as everybody sees it at `now`, and remembers it if it is among the `oldest_max` oldest that
     /// run or are held.
     pub fn add(&mut self, record: &Arc<Record>, now: Timestamp, oldest_max: usize) {
@@ -93,13 +104,15 @@ impl Counted {
     }
 }
 
-/// Keeps the list sorted and bounded. Most records are newer than all that are kept, and cost one comparison.
+/// Keeps the list sorted and bounded, whatever the order in which records come: of two that are as old, the one with the
+/// smaller id is first. Most records are newer than all that are kept, and cost one comparison.
 fn keep_older(oldest: &mut Vec<Record>, record: &Record, oldest_max: usize) {
-    let at = since(record);
-    if oldest.len() >= oldest_max && oldest.last().is_none_or(|last| since(last) <= at) {
+    let age = |record: &Record| (since(record), record.key.id());
+    let at = age(record);
+    if oldest.len() >= oldest_max && oldest.last().is_none_or(|last| age(last) <= at) {
         return;
     }
-    let place = oldest.partition_point(|other| since(other) <= at);
+    let place = oldest.partition_point(|other| age(other) <= at);
     oldest.insert(place, without_step_values(record));
     oldest.truncate(oldest_max);
 }
@@ -199,7 +212,8 @@ impl PipelineCounted {
         if event.state != EventState::DeadLetter {
             return;
         }
-        let place = self.dead_letters.partition_point(|other| other.at > event.since);
+        let newness = (event.since, record.key.id());
+        let place = self.dead_letters.partition_point(|other| (other.at, other.id) > newness);
         if place >= DEAD_LETTERS_MAX {
             return;
         }

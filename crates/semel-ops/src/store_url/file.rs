@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{StatFs, statfs};
 use semel::store::{Finding, Verdict};
@@ -10,6 +10,7 @@ use semel::{Error, ErrorKind, Result};
 use semel_file::FileStore;
 
 use super::opened::{Opened, OperatedStore, Pending};
+use crate::lookup::Counted;
 
 /// The file that every store has, from its first moment on.
 const MARK: &str = "semel.store";
@@ -35,6 +36,29 @@ impl OperatedStore for Folder {
     fn count(&self) -> Option<u64> {
         Some(self.store.records() as u64)
     }
+
+    fn count_all(&self, oldest_max: usize) -> Option<Pending<'_, Counted>> {
+        let store = Arc::clone(&self.store);
+        let counted = tokio::task::spawn_blocking(move || count_all(&store, oldest_max));
+        Some(Box::pin(async { counted.await.map_err(panicked)? }))
+    }
+}
+
+/// Reads from front to back, which is many times faster than in the order of ids.
+fn count_all(store: &FileStore, oldest_max: usize) -> Result<Counted> {
+    let counted = Mutex::new(Counted::default());
+    store.visit(|visited| {
+        let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.damaged = counted.damaged.saturating_add(visited.damaged as u64);
+        counted.add_all(&visited.records, visited.now, oldest_max);
+        counted.as_of = counted.as_of.max(Some(visited.now));
+    })?;
+    Ok(counted.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+#[cold]
+fn panicked(error: tokio::task::JoinError) -> Error {
+    Error::new(ErrorKind::Unknown, "counting the records ended in a panic; try again").caused_by(error)
 }
 
 pub(super) fn open(folder: &Path) -> Result<Opened> {

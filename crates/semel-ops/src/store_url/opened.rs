@@ -5,8 +5,11 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use semel::store::{Finding, Store};
-use semel::{Result, Semel};
+use semel::store::{Filter, Finding, Store};
+use semel::{RecordId, Result, Semel};
+
+use crate::lookup::Counted;
+use crate::lookup::walk::Walk;
 
 /// An answer that takes a while.
 pub(super) type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
@@ -30,6 +33,11 @@ pub(super) trait OperatedStore: Send + Sync {
     }
 
     fn count(&self) -> Option<u64> {
+        None
+    }
+
+    /// Counts all records, if the store has a faster way than page by page.
+    fn count_all(&self, _oldest_max: usize) -> Option<Pending<'_, Counted>> {
         None
     }
 }
@@ -84,6 +92,29 @@ impl Opened {
     /// held; `None` for a store that cannot, where they look by themselves.
     pub fn wake_ups(&self, semel: &Semel) -> Option<WakeUps> {
         self.operated.wake_ups(semel)
+    }
+
+    /// Reads and counts all records, and remembers the `oldest_max` oldest that run or are held. `progress` is told where
+    /// the walk is and how many records it has seen; a store that is not walked through in the order of ids tells
+    /// nothing.
+    pub async fn count_all(
+        &self,
+        oldest_max: usize,
+        mut progress: impl FnMut(Option<RecordId>, u64),
+    ) -> Result<Counted> {
+        if let Some(counted) = self.operated.count_all(oldest_max) {
+            return counted.await;
+        }
+        let mut counted = Counted::default();
+        let mut walk = Walk::new(&*self.store, Filter::default(), None);
+        while let Some(page) = walk.next().await? {
+            counted.past = counted.past.saturating_add(page.past as u64);
+            counted.damaged = counted.damaged.saturating_add(page.damaged.len() as u64);
+            counted.add_all(&page.records, page.now, oldest_max);
+            counted.as_of = Some(page.now);
+            progress(walk.after(), counted.records());
+        }
+        Ok(counted)
     }
 
     /// How many records there are, if the store can say so without looking through all: the ones past their keep
