@@ -23,7 +23,7 @@ const ENDINGS_SHARE: u32 = 16;
 
 /// Why a frame found no place. Nothing was written.
 pub(super) enum NoPlace {
-    /// The disk is full.
+    /// The disk is full, or makes no segment for another reason.
     Full(Arc<str>),
     /// The store has stopped.
     Stopped,
@@ -86,7 +86,8 @@ impl Writer {
     fn roll(&mut self) -> std::result::Result<(), NoPlace> {
         let (segment, capacity) = match self.maintenance.take_spare() {
             Ok(spare) => spare,
-            Err(NoSpare::NoRoom(why)) => return Err(NoPlace::Full(why)),
+            Err(NoSpare::NoRoom(why)) => return Err(NoPlace::Full(the_disk_is_full(&why))),
+            Err(NoSpare::Refused(why)) => return Err(NoPlace::Full(why)),
             Err(NoSpare::Failed(why)) => {
                 self.reader.health.fail(why);
                 return Err(NoPlace::Stopped);
@@ -115,7 +116,7 @@ impl Writer {
             }
             Err(error) if is_full(&error) => {
                 drop(file.set_bytes(from));
-                Err(NoPlace::Full(error.to_string().into()))
+                Err(NoPlace::Full(the_disk_is_full(&error.to_string())))
             }
             Err(error) => {
                 self.reader.health.fail(format!("a segment could not be made larger: {error}"));
@@ -123,4 +124,9 @@ impl Writer {
             }
         }
     }
+}
+
+#[cold]
+fn the_disk_is_full(why: &str) -> Arc<str> {
+    format!("the disk is full ({why})").into()
 }

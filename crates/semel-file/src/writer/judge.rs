@@ -121,7 +121,7 @@ impl Writer {
                 }
                 self.reader.health.check()
             }
-            Err(NoPlace::Full(why)) => Err(disk_is_full(&why)),
+            Err(NoPlace::Full(why)) => Err(no_place(&why)),
             Err(NoPlace::Stopped) => Err(self.reader.health.unknown()),
         }
     }
@@ -170,7 +170,7 @@ impl Writer {
         match found {
             Some((_, told)) if !is_expected => Ok((told, on)),
             None if !is_expected => Ok((Told::Reply(SwapReply::Stale(None)), on)),
-            None if self.maintenance.has_no_room() => Ok((Told::Reply(SwapReply::Full), on)),
+            None if self.maintenance.has_no_room() => Ok((Told::Reply(self.maintenance.refusal()), on)),
             Some(_) | None => self.write(swap, now),
         }
     }
@@ -213,13 +213,8 @@ impl Writer {
                 }
                 Ok((Told::Reply(SwapReply::Swapped(record)), On::Batch))
             }
-            Err(NoPlace::Full(_)) if is_new => Ok((Told::Reply(SwapReply::Full), On::Disk)),
-            Err(NoPlace::Full(why)) => Err(Error::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "the disk is full ({why}) and what was reserved is used up; nothing happened: make room"
-                ),
-            )),
+            Err(NoPlace::Full(_)) if is_new => Ok((Told::Reply(self.maintenance.refusal()), On::Disk)),
+            Err(NoPlace::Full(why)) => Err(no_place(&why)),
             Err(NoPlace::Stopped) => Err(self.reader.health.unknown()),
         }
     }
@@ -239,9 +234,9 @@ fn stale(record: &Arc<Record>) -> SwapReply {
 }
 
 #[cold]
-fn disk_is_full(why: &str) -> Error {
+fn no_place(why: &str) -> Error {
     let message =
-        format!("the disk is full ({why}) and what was reserved is used up; nothing happened: make room");
+        format!("{why}, and what was reserved is used up; nothing happened: mend it, and it is tried again");
     Error::new(ErrorKind::Unavailable, message)
 }
 
