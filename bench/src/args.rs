@@ -101,7 +101,7 @@ pub(crate) struct FileArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) run: RunArgs,
-    /// How many done keys are loaded before a window starts; some parts use half as many, or five times as many
+    /// How many done keys are loaded before a window starts; the growth part also uses five times as many
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..=1_500_000))]
     pub(crate) keys: u64,
     /// How many milliseconds a window has
@@ -110,6 +110,13 @@ pub(crate) struct FileArgs {
     /// Measure this part only; may be given more than once. Results are then written only with --results
     #[arg(long, value_name = "PART")]
     pub(crate) only: Vec<Part>,
+    /// How many keys the stores of the growth part have, such as 1000000,10000000,30000000; by default KEYS and five times KEYS
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1_000..=50_000_000))]
+    pub(crate) growth: Vec<u64>,
+    /// The program whose `keys list` and `stats` are measured; by default that of a release build of the main workspace, or the
+    /// calls of the library if there is none
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) semel: Option<PathBuf>,
     /// Folder for the stores, which are removed at the end, on the disk to measure; by default bench/target
     #[arg(long, value_name = "FOLDER")]
     pub(crate) folder: Option<PathBuf>,
@@ -122,17 +129,19 @@ impl FileArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Part {
     /// Cycles a second with 1, 64 and 1,024 callers, and the raw sync rate of the disk
     Throughput,
+    /// How long calls wait at a fixed rate of requests, while records are swept and segments change
+    OpenLoop,
     /// How long opening takes, after a clean stop and after kill -9
     Reopen,
-    /// Bytes of memory a key
+    /// Bytes of memory a key, beside other stores
     Memory,
     /// How long it takes to remove all keys once they are past their retention
     Expiry,
-    /// Cycles a second with ten times as many keys
+    /// Memory, disk, opening, reading and cycles a second at several sizes
     Growth,
     /// Disk used by a store whose records come and go
     Disk,
@@ -232,6 +241,8 @@ pub(crate) struct FileTaskArgs {
     pub(crate) rounds: u64,
     /// How many milliseconds a window has
     pub(crate) window_ms: u64,
+    /// The first key that no task claimed before
+    pub(crate) first: u64,
 }
 
 pub(crate) fn parse() -> Command {

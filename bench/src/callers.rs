@@ -58,7 +58,12 @@ pub(crate) struct Entry {
 
 impl Entry {
     pub(crate) fn new(name: &'static str, contestant: impl Contestant, keys: u64) -> Self {
-        let (next, replays) = (AtomicU64::new(keys), AtomicU64::default());
+        Self::going_on(name, contestant, keys, keys)
+    }
+
+    /// One whose keys below `first` were claimed before, those below `keys` to their end.
+    pub(crate) fn going_on(name: &'static str, contestant: impl Contestant, keys: u64, first: u64) -> Self {
+        let (next, replays) = (AtomicU64::new(first), AtomicU64::default());
         let shared = Arc::new(Shared { contestant, keys, next, replays, phase: AtomicU8::new(OVER) });
         Self { name, setting: "", loaded: Box::new(Loaded { shared, answers: Mutex::default() }) }
     }

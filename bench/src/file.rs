@@ -1,8 +1,11 @@
 //! The measurement of the durable store, beside general embedded databases.
 //!
 //! - [`life`](Task): steps in the life of a store, each in a process of its own.
+//! - [`open_loop`]: how long calls wait at a fixed rate of requests. [`growth`]: one store at several sizes.
 
+mod growth;
 mod life;
+mod open_loop;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -22,7 +25,7 @@ use crate::databases::{self, Database, Fjall, GroupCommit, Redb, Sqlite};
 use crate::folder::{TempFolder, filesystem};
 use crate::report::{
     Bar, Case, ChartBar, Column, HUNDREDTHS, MIB, Metric, Page, Panel, Row, Rows, Sample, TENTHS,
-    THOUSANDTHS, WHOLE, count, drive, float, grouped,
+    THOUSANDTHS, WHOLE, count, drive, grouped,
 };
 use crate::timing::{OtherProcesses, Stopwatch};
 use life::{CLEAN_STOP, KILLED};
@@ -35,7 +38,6 @@ const IN_PLACE: Case = Case::new(SYNCS, "blocks in place");
 const GROWING: Case = Case::new(SYNCS, "growing file");
 const OPENING: &str = "opening";
 const EXPIRY: &str = "removing";
-const GROWTH: &str = "growth";
 const DISK: &str = "disk";
 const BLOCK: [u8; 4_096] = [0x5e; 4_096];
 const IN_PLACE_BYTES: u64 = 64 << 20;
@@ -125,6 +127,10 @@ pub(crate) fn run(args: &FileArgs) -> Result<()> {
         measure_throughput(args, &folder, &mut page)?;
         describe_throughput(&mut page);
     }
+    if args.has(Part::OpenLoop) {
+        open_loop::measure(args, &folder, &mut page.rows)?;
+        open_loop::describe(&mut page);
+    }
     if args.has(Part::Reopen) || args.has(Part::Memory) {
         life::measure_openings(args, &folder, &mut page.rows)?;
         describe_openings(&mut page, &|part| args.has(part));
@@ -134,8 +140,8 @@ pub(crate) fn run(args: &FileArgs) -> Result<()> {
         describe_expiry(&mut page);
     }
     if args.has(Part::Growth) {
-        life::measure_growth(args, &folder, &mut page.rows)?;
-        describe_growth(&mut page, args.keys);
+        growth::measure(args, &folder, &mut page.rows)?;
+        growth::describe(&mut page, args);
     }
     if args.has(Part::Disk) {
         life::measure_disk(args, &folder, &mut page.rows)?;
@@ -221,16 +227,25 @@ fn describe_throughput(page: &mut Page) {
     page.bars.extend(throughput_bars(&page.rows));
 }
 
-fn throughput_bars(rows: &Rows) -> [Bar; 4] {
+fn throughput_bars(rows: &Rows) -> [Bar; 7] {
     let [one, some, many] = CALLERS.map(|callers| Case::new(CYCLES, SEMEL).load(callers));
+    let engine = |case: Case| case.contestant(Store::SemelEngine.name());
     let per_call = many.contestant(Store::SqlitePerCall.name());
+    let through_engine = |case: Case| {
+        let name = format!("cycles through the engine, {}", count(case.load, "caller"));
+        rows.at_least(name, 0.9, engine(case), case)
+    };
     // A cycle has two syncs.
     let share = rows.times(one, IN_PLACE, Metric::PerSecond) * 2.0;
+    let peers = at_least_best_peer(rows, engine(many), 3.5);
     [
         at_least_best_peer(rows, many, 3.0),
+        Bar { name: "cycles through the engine, 1,024 callers".to_owned(), ..peers },
+        through_engine(many),
         rows.at_least("cycles, 1,024 callers".to_owned(), 30.0, many, per_call),
         at_least_best_peer(rows, some, 1.5),
-        Bar::at_least("cycles, 1 caller".to_owned(), 0.8, share, "× half the raw sync rate"),
+        through_engine(some),
+        Bar::at_least("cycles, 1 caller".to_owned(), 0.9, share, "× half the raw sync rate"),
     ]
 }
 
@@ -246,9 +261,6 @@ fn describe_openings(page: &mut Page, has: &dyn Fn(Part) -> bool) {
         Column::median("allocated in Rust", Metric::AllocatedBytes, WHOLE),
     ];
     page.table(OPENING, &columns);
-    let further = bytes_of_a_further_key(&page.rows)
-        .map(|bytes| format!("\nEach further key takes {bytes:.0} resident bytes of {SEMEL}."));
-    page.value("further_key", further.unwrap_or_default());
     let keys = |row: &Row| format!("{} keys", grouped(row.case.load));
     let seconds =
         |row: &Row| (row.case.setting.to_owned(), ChartBar::of(row, Metric::Seconds, HUNDREDTHS, &keys(row)));
@@ -261,32 +273,13 @@ fn describe_openings(page: &mut Page, has: &dyn Fn(Part) -> bool) {
 }
 
 fn opening_bars(rows: &Rows, has: &dyn Fn(Part) -> bool) -> Vec<Bar> {
-    let own = || rows.of(OPENING).filter(|row| row.case.contestant == SEMEL);
-    let keys_min = own().map(|row| row.case.load).min();
-    let seconds = own().filter(|row| has(Part::Reopen) && Some(row.case.load) == keys_min).map(|row| {
-        let wanted = if row.case.setting == KILLED { 4.0 } else { 1.5 };
+    let own = rows.of(OPENING).filter(|row| has(Part::Reopen) && row.case.contestant == SEMEL);
+    let bar = |row: &Row| {
+        let wanted = if row.case.setting == KILLED { 1.5 } else { 0.7 };
         let name = format!("opening {} keys after {}", grouped(row.case.load), row.case.setting);
         Bar::at_most(name, wanted, row.median(Metric::Seconds), " s")
-    });
-    let is_memory = |row: &&Row| has(Part::Memory) && row.case.setting == CLEAN_STOP;
-    let memory = own().filter(is_memory).map(|row| {
-        let name = format!("resident memory a key, {}", count(row.case.load, "key"));
-        let bar = Bar::at_most(name, 64.0, row.median(Metric::ResidentBytes), " bytes");
-        let allocated = row.median(Metric::AllocatedBytes);
-        Bar { found: format!("{} ({allocated:.0} of the allocator)", bar.found), ..bar }
-    });
-    seconds.chain(memory).collect()
-}
-
-/// By the smallest and the largest store that was opened: what a store takes whatever its size is left out.
-fn bytes_of_a_further_key(rows: &Rows) -> Option<f64> {
-    let own = || {
-        let is_own = |row: &&Row| (row.case.contestant, row.case.setting) == (SEMEL, CLEAN_STOP);
-        rows.of(OPENING).filter(is_own).map(|row| (row.case.load, row.median(Metric::ResidentBytes)))
     };
-    let (small, large) = (own().min_by_key(|size| size.0)?, own().max_by_key(|size| size.0)?);
-    let all = |(keys, bytes): (u64, f64)| float(keys) * bytes;
-    (large.0 > small.0).then(|| (all(large) - all(small)) / float(large.0 - small.0))
+    own.map(bar).collect()
 }
 
 fn describe_expiry(page: &mut Page) {
@@ -297,32 +290,26 @@ fn describe_expiry(page: &mut Page) {
         Column::median("longest batch ms", Metric::LongestBatchMs, TENTHS),
         Column::median("disk MiB before", Metric::DiskBytesBefore, MIB),
         Column::median("after", Metric::DiskBytes, MIB),
+        Column::median("memory MiB before", Metric::GrownBytesBefore, MIB),
+        Column::median("after", Metric::GrownBytes, MIB),
     ];
     page.table(EXPIRY, &columns);
     let bar = |row: &Row| ("all keys".to_owned(), ChartBar::of(row, Metric::Seconds, HUNDREDTHS, ""));
     let title = "Removing all keys after their retention";
     page.panel(Panel::new(title, "seconds: less is better", page.rows.of(EXPIRY), bar));
-    page.bars.push(expiry_bar(&page.rows));
+    page.bars.extend(expiry_bars(&page.rows));
 }
 
-fn expiry_bar(rows: &Rows) -> Bar {
+fn expiry_bars(rows: &Rows) -> [Bar; 2] {
     let semel = Case::new(EXPIRY, SEMEL);
     let share = rows.times(semel, semel.contestant(Store::Sqlite.name()), Metric::Seconds);
     let name = "removing all keys after their retention".to_owned();
-    Bar::at_most(name, 1.0, share * 100.0, "% of SQLite's time")
-}
-
-fn describe_growth(page: &mut Page, keys: u64) {
-    let columns = [
-        Column::text(SEMEL, |case| count(case.load, "key")),
-        Column::median("cycles/s", Metric::PerSecond, WHOLE),
-        Column::range(Metric::PerSecond, WHOLE),
-    ];
-    page.table(GROWTH, &columns);
-    let [small, large] = life::sizes(keys).map(|keys| Case::new(GROWTH, SEMEL).load(keys));
-    let (name, beside) = (count(large.load, "key"), format!("× those with {}", grouped(small.load)));
-    let times = page.rows.times(large, small, Metric::PerSecond);
-    page.bars.push(Bar::at_least(format!("cycles with {name}"), 0.7, times, &beside));
+    let left = rows.median(semel, Metric::GrownBytes) / rows.median(semel, Metric::GrownBytesBefore);
+    let memory = "memory left when all keys are removed".to_owned();
+    [
+        Bar::at_most(name, 1.0, share * 100.0, "% of SQLite's time"),
+        Bar::at_most(memory, 25.0, left * 100.0, "% of what the store took"),
+    ]
 }
 
 fn describe_disk(page: &mut Page, keys: u64) {
@@ -355,47 +342,49 @@ mod tests {
         let of = |store: Store, callers| Case::new(CYCLES, store.name()).load(callers);
         let rows = rates(&[
             (of(Store::SemelFile, 1_024), &[348.0]),
+            (of(Store::SemelEngine, 1_024), &[320.0]),
             (of(Store::Fjall, 1_024), &[120.0]),
             (of(Store::Redb, 1_024), &[29.0]),
             (of(Store::SqlitePerCall, 1_024), &[11.0]),
             (of(Store::SemelFile, 64), &[1.6]),
+            (of(Store::SemelEngine, 64), &[1.4]),
             (of(Store::Fjall, 64), &[1.0]),
             (of(Store::SemelFile, 1), &[79.0]),
             (IN_PLACE, &[200.0]),
         ]);
         let bars = throughput_bars(&rows);
-        assert_eq!(reached(&bars), [false, true, true, false], "{bars:?}");
+        assert_eq!(reached(&bars), [false, false, true, true, true, false, false], "{bars:?}");
         assert!(bars[0].wanted.ends_with(Store::Fjall.name()), "{}", bars[0].wanted);
     }
 
     #[test]
     fn what_was_not_measured_of_the_durable_store_is_not_reached() {
         let rows = Rows::default();
-        assert_eq!(reached(&throughput_bars(&rows)), [false; 4]);
-        assert!(!expiry_bar(&rows).reached && !disk_bar(&rows).reached);
+        assert_eq!(reached(&throughput_bars(&rows)), [false; 7]);
+        assert_eq!(reached(&expiry_bars(&rows)), [false; 2]);
+        assert!(!disk_bar(&rows).reached);
     }
 
     #[test]
     fn openings_are_judged_by_how_the_store_was_left() {
         let mut rows = Rows::default();
-        for (keys, left, seconds) in [(10, CLEAN_STOP, 1.6), (50, CLEAN_STOP, 9.0), (10, KILLED, 3.9)] {
-            let bytes = [Metric::ResidentBytes, Metric::AllocatedBytes].map(|metric| (metric, 60.0));
-            let sample = [(Metric::Seconds, seconds)].into_iter().chain(bytes).collect();
-            rows.add(Case::new(OPENING, SEMEL).setting(left).load(keys), sample);
+        for (left, seconds) in [(CLEAN_STOP, 0.8), (KILLED, 1.4)] {
+            let sample = Sample::from([(Metric::Seconds, seconds)]);
+            rows.add(Case::new(OPENING, SEMEL).setting(left).load(10), sample);
         }
-        assert_eq!(reached(&opening_bars(&rows, &|_| true)), [false, true, true, true]);
-        assert_eq!(reached(&opening_bars(&rows, &|part| part == Part::Reopen)), [false, true]);
-        // 600 bytes for 10 keys and 3,000 for 50.
-        assert_eq!(bytes_of_a_further_key(&rows), Some(60.0));
+        assert_eq!(reached(&opening_bars(&rows, &|_| true)), [false, true]);
+        assert_eq!(reached(&opening_bars(&rows, &|part| part == Part::Memory)), []);
     }
 
     #[test]
     fn removing_is_judged_beside_sqlite_and_the_disk_by_its_worst_look() {
         let mut rows = Rows::default();
         for (store, seconds) in [(Store::SemelFile, 0.6), (Store::Sqlite, 60.0)] {
-            rows.add(Case::new(EXPIRY, store.name()), Sample::from([(Metric::Seconds, seconds)]));
+            let grown = [(Metric::GrownBytesBefore, 100.0), (Metric::GrownBytes, 26.0)];
+            let sample = [(Metric::Seconds, seconds)].into_iter().chain(grown).collect();
+            rows.add(Case::new(EXPIRY, store.name()), sample);
         }
-        assert!(expiry_bar(&rows).reached);
+        assert_eq!(reached(&expiry_bars(&rows)), [true, false]);
         for (number, disk_bytes) in [(1, 200), (2, 260)] {
             rows.add(Case::new(DISK, SEMEL).load(number), life::look(1, 100, disk_bytes));
         }

@@ -7,7 +7,9 @@ pub(crate) const BODY_BYTES: usize = 150;
 pub(crate) const KEY_BYTES: usize = SCOPE.len() + OPERATION.len() + NAME_BYTES;
 
 const NAME_BYTES: usize = 13;
-pub(crate) const NAMES_MAX: u64 = 10_000_000;
+/// Seven digits, the first of which may be any of [`FIRST_DIGITS`].
+pub(crate) const NAMES_MAX: u64 = 62_000_000;
+const FIRST_DIGITS: [u8; 62] = *b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The name of one key, `order-0000042`, as a request would bring it: made without an allocation, so that
 /// contestants are not measured by how names are made.
@@ -17,10 +19,12 @@ impl Name {
     pub(crate) fn of(number: u64) -> Self {
         let mut text = *b"order-0000000";
         let mut rest = number;
-        for digit in text.iter_mut().rev().take(7) {
+        for digit in text.iter_mut().rev().take(6) {
             *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
             rest /= 10;
         }
+        let first = usize::try_from(rest).ok().and_then(|place| FIRST_DIGITS.get(place));
+        text[NAME_BYTES - 7] = first.copied().unwrap_or(b'-');
         Self(text)
     }
 
@@ -116,6 +120,9 @@ mod tests {
     fn a_name_is_its_number_in_seven_digits() {
         assert_eq!(Name::of(42).as_str(), "order-0000042");
         assert_eq!(Name::of(1_500_000).as_str(), "order-1500000");
+        assert_eq!(Name::of(9_999_999).as_str(), "order-9999999");
+        assert_eq!(Name::of(10_000_000).as_str(), "order-a000000");
+        assert_eq!(Name::of(NAMES_MAX - 1).as_str(), "order-Z999999");
     }
 
     #[test]

@@ -119,6 +119,17 @@ impl SemelProgram {
         page.fact("folder of the semel program", folder.to_string_lossy());
     }
 
+    pub(crate) fn is_there(&self) -> bool {
+        self.0.is_file()
+    }
+
+    /// A subcommand on the store in this folder; `None` if the program is not there.
+    pub(crate) fn command(&self, arguments: &[&str], folder: &Path) -> Option<Command> {
+        let mut command = Command::new(&self.0);
+        command.args(arguments).arg("--store").arg(format!("file:{}", folder.display()));
+        self.is_there().then_some(command)
+    }
+
     /// Starts a subcommand that listens, with a store in this folder.
     pub(crate) fn start(&self, arguments: &[&str], store: SemelStore, folder: &Path) -> Result<Server> {
         let Self(program) = self;

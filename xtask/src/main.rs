@@ -34,6 +34,7 @@ use xtask::run;
                   cargo xtask mutants           do the tests notice when a rule is broken?\n  \
                   cargo xtask simulate 10000    ten thousand seeded histories\n  \
                   cargo xtask crash kill 10000  kill the embedded store ten thousand times\n  \
+                  cargo xtask crash soak 3600   load, sweep, kill and verify one folder for an hour\n  \
                   cargo xtask crash power 10000 cut its power ten thousand times\n  \
                   cargo xtask crash postgres 500  stop and kill PostgreSQL; failover, redis, cluster likewise\n  \
                   cargo xtask crash consumer 5000  kill consumers of streams between every two steps\n  \

@@ -1,7 +1,7 @@
 //! Steps in the life of a store, each in a process of its own: memory that another one freed would hide what it takes.
 //!
-//! Opening after a clean stop and after kill -9, removing all keys after their retention, growing, and the disk used by
-//! records that come and go. The first half of this file starts the processes, the second half is what they do.
+//! Opening after a clean stop and after kill -9, removing all keys after their retention, and the disk used by records that
+//! come and go. The first half of this file starts the processes, the second half is what they do.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,9 +15,9 @@ use semel::store::{Scan, Store as _};
 use semel_file::FileStore;
 use semel_testkit::ManualClock;
 
-use super::{DISK, EXPIRY, GROWTH, OPENING, SEMEL, Store, fill};
+use super::{DISK, EXPIRY, OPENING, SEMEL, Store, fill, growth, open_loop};
 use crate::args::{FileArgs, FileTaskArgs, Part, word};
-use crate::callers::{CYCLES, Entry, Plan, THREADS, each, groups, runtime, until_quiet};
+use crate::callers::{CYCLES, Entry, Plan, THREADS, each, runtime};
 use crate::contestants::{Contestant, StoreAlone};
 use crate::counting;
 use crate::databases::{self, Database, Fjall, Redb, Sqlite};
@@ -30,12 +30,10 @@ use crate::timing::Stopwatch;
 pub(super) const CLEAN_STOP: &str = "a clean stop";
 pub(super) const KILLED: &str = "kill -9";
 const OPENINGS: u64 = 3;
-/// How many times as many keys the large store has whose memory is measured.
-const LARGE_TIMES: u64 = 5;
 const LOOKED_UP: u64 = 1_000;
 const BATCH: usize = 1_024;
 const RETENTION: Duration = Duration::from_hours(1);
-/// Callers of the stores that grow, and of the one whose records come and go.
+/// Callers of the store whose records come and go.
 const CALLERS: u64 = 1_024;
 /// How many steps a record lives whose store is looked at; the clock moves a second with every step.
 const RETENTION_STEPS: u64 = 50;
@@ -55,25 +53,48 @@ pub(crate) enum Task {
     Open,
     /// Write all keys, and remove them when they are past their retention.
     Expire,
-    Grow,
+    /// Open what is there, print so, and go on with new keys until killed.
+    GoOn,
+    /// Open what is there, and measure windows of cycles.
+    Cycle,
+    /// Open what is there, and read one page.
+    List,
+    /// Open what is there, and read every page.
+    Count,
     Churn,
+    /// Write all keys, then send requests at a fixed rate.
+    OpenLoop,
 }
 
-fn arguments(task: Task, store: Store, folder: &std::path::Path, keys: u64, args: &FileArgs) -> [String; 7] {
-    let [keys, rounds, window_ms] = [keys, args.run.rounds, args.window_ms].map(|number| number.to_string());
+/// The arguments of a task on a store with so many done keys, and the first key that no task claimed before.
+pub(super) fn arguments(
+    task: Task,
+    store: Store,
+    folder: &std::path::Path,
+    (keys, first): (u64, u64),
+    args: &FileArgs,
+) -> [String; 8] {
+    let numbers = [keys, args.run.rounds, args.window_ms, first];
+    let [keys, rounds, window_ms, first] = numbers.map(|number| number.to_string());
     let folder = folder.display().to_string();
-    ["file-task".to_owned(), word(&task), word(&store), folder, keys, rounds, window_ms]
+    ["file-task".to_owned(), word(&task), word(&store), folder, keys, rounds, window_ms, first]
 }
 
 /// Runs a task in a process and a folder of its own.
-fn in_own_process(task: Task, store: Store, folder: &TempFolder, args: &FileArgs) -> Result<Vec<Sample>> {
+pub(super) fn in_own_process(
+    task: Task,
+    store: Store,
+    folder: &TempFolder,
+    args: &FileArgs,
+) -> Result<Vec<Sample>> {
     let path = folder.fresh("life")?;
-    let samples = samples_of(&arguments(task, store, &path, args.keys, args))?;
+    let samples = samples_of(&arguments(task, store, &path, (args.keys, args.keys), args))?;
     fs::remove_dir_all(&path)?;
     Ok(samples)
 }
 
-fn fill_and_kill(arguments: &[String]) -> Result<()> {
+/// Runs a task until it says that its keys are written, and kills it in the middle of what it goes on with.
+pub(super) fn fill_and_kill(arguments: &[String]) -> Result<()> {
     let mut command = this_program()?;
     let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
@@ -90,10 +111,6 @@ fn fill_and_kill(arguments: &[String]) -> Result<()> {
 pub(super) fn measure_openings(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
     let of = |store: Store, left| (Case::new(OPENING, store.name()).setting(left).load(args.keys), store);
     let mut cases = Store::FORMATS.map(|store| of(store, CLEAN_STOP)).to_vec();
-    if args.has(Part::Memory) {
-        let (case, store) = of(Store::SemelFile, CLEAN_STOP);
-        cases.push((case.load(args.keys * LARGE_TIMES), store));
-    }
     if args.has(Part::Reopen) {
         cases.extend(Store::FORMATS.map(|store| of(store, KILLED)));
     }
@@ -102,7 +119,7 @@ pub(super) fn measure_openings(args: &FileArgs, folder: &TempFolder, rows: &mut 
         let mut samples = Vec::new();
         for time in 0..if is_killed && *store != Store::SemelFile { 1 } else { OPENINGS } {
             let path = folder.path().join("life");
-            let arguments = |task| arguments(task, *store, &path, case.load, args);
+            let arguments = |task| arguments(task, *store, &path, (case.load, case.load), args);
             // Opening repairs, so there is only one opening after each kill.
             if is_killed {
                 folder.fresh("life")?;
@@ -127,26 +144,12 @@ pub(super) fn measure_expiry(args: &FileArgs, folder: &TempFolder, rows: &mut Ro
     })
 }
 
-/// Measures whether the durable store gets slower as it grows.
-pub(super) fn measure_growth(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
-    drive(1, &[vec![(Case::new(GROWTH, SEMEL), Store::SemelFile)]], rows, &mut |case, store| {
-        let samples = in_own_process(Task::Grow, *store, folder, args)?;
-        let (rounds, [small, large]) = (samples.len() / 2, sizes(args.keys));
-        let of = |(at, sample)| (case.load(if at < rounds { small } else { large }), sample);
-        Ok(samples.into_iter().enumerate().map(of).collect())
-    })
-}
-
 /// Measures the disk that the durable store takes with about `keys` live records.
 pub(super) fn measure_disk(args: &FileArgs, folder: &TempFolder, rows: &mut Rows) -> Result<()> {
     drive(1, &[vec![(Case::new(DISK, SEMEL), Store::SemelFile)]], rows, &mut |case, store| {
         let looks = in_own_process(Task::Churn, *store, folder, args)?;
         Ok((1..).zip(looks).map(|(look, sample)| (case.load(look), sample)).collect())
     })
-}
-
-pub(super) const fn sizes(keys: u64) -> [u64; 2] {
-    [keys / 2, keys * 5]
 }
 
 /// How many records come and go at about `keys` live ones.
@@ -161,22 +164,29 @@ pub(crate) fn run_task(args: &FileTaskArgs) -> Result<()> {
             drop(args.store.load(&args.folder, args.keys, &runtime(THREADS)?)?);
             print_samples(&[])
         }
-        Task::FillAndGoOn => fill_and_go_on(args),
+        Task::FillAndGoOn | Task::GoOn => go_on_until_killed(args),
         Task::Open => print_samples(&[open(args)?]),
         Task::Expire => print_samples(&[expire(args)?]),
-        Task::Grow => print_samples(&grow(args)?),
+        Task::Cycle => print_samples(&growth::cycle(args)?),
+        Task::List | Task::Count => print_samples(&[growth::read(args)?]),
         Task::Churn => print_samples(&churn(args)?),
+        Task::OpenLoop => print_samples(&open_loop::run(args)?),
     }
 }
 
-fn fill_and_go_on(args: &FileTaskArgs) -> Result<()> {
+fn go_on_until_killed(args: &FileTaskArgs) -> Result<()> {
     // The process that was to kill this one may be gone itself.
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(1);
     });
     let runtime = runtime(THREADS)?;
-    let entry = args.store.load(&args.folder, args.keys, &runtime)?;
+    let entry = if args.task == Task::GoOn {
+        let store = StoreAlone::new(FileStore::open(&args.folder)?);
+        Entry::going_on(SEMEL, store, args.keys, args.first)
+    } else {
+        args.store.load(&args.folder, args.keys, &runtime)?
+    };
     std::thread::spawn(|| {
         // It should be in the middle of something when it is killed.
         std::thread::sleep(Duration::from_millis(200));
@@ -225,18 +235,22 @@ fn expire(args: &FileTaskArgs) -> Result<Sample> {
 
 fn expire_records(args: &FileTaskArgs) -> Result<Sample> {
     let (runtime, clock) = (runtime(THREADS)?, ManualClock::at(SystemClock::new().now().as_micros()));
+    let [resident, _] = counting::resident_bytes()?;
+    let grown = || anyhow::Ok((counting::resident_bytes()?[0] - resident).max(0.0));
     let store = FileStore::builder(&args.folder).clock(clock.clone()).open()?;
     let store = StoreAlone::new(store).retention(RETENTION);
     // Time passes while keys are written, so that they do not all end at the same moment.
     runtime.block_on(fill(&store, args.keys, || clock.advance(Duration::from_millis(1))))?;
     clock.advance(RETENTION * 2);
-    let (_, sample) = sweep_all(args, || {
+    let grown_before = grown()?;
+    let (_, mut sample) = sweep_all(args, || {
         let swept = runtime.block_on(store.store().sweep(BATCH))?.value;
         Ok((swept.removed, swept.more_left))
     })?;
     // It also forgets what it finds while it makes its log smaller, so the sweeps do not count all keys.
     let left = store.store().records();
     ensure!(left == 0, "{left} of {} keys are left", args.keys);
+    sample.extend([(Metric::GrownBytesBefore, grown_before), (Metric::GrownBytes, grown()?)]);
     Ok(sample)
 }
 
@@ -272,25 +286,6 @@ fn sweep_all(args: &FileTaskArgs, mut sweep: impl FnMut() -> Result<(usize, bool
         (Metric::DiskBytes, float(disk_bytes(&args.folder)?)),
     ]);
     Ok((all, sample))
-}
-
-/// Both stores are open, and have their windows in turn; the rounds of the small one, then those of the large one.
-fn grow(args: &FileTaskArgs) -> Result<Vec<Sample>> {
-    let runtime = runtime(THREADS)?;
-    let load = |(keys, name)| {
-        let folder = args.folder.join(name);
-        fs::create_dir_all(&folder)?;
-        let entry = args.store.load(&folder, keys, &runtime)?;
-        anyhow::Ok(Entry { name, ..entry })
-    };
-    let names = ["small", "large"];
-    let entries = sizes(args.keys).into_iter().zip(names).map(load).collect::<Result<Vec<_>>>()?;
-    until_quiet();
-    let (span, mut rows) = (Duration::from_millis(args.window_ms), Rows::default());
-    drive(args.rounds, &groups(&entries, &[CYCLES], &[CALLERS]), &mut rows, &mut |case, entry| {
-        Ok(vec![(case, entry.window(case, &runtime, span)?)])
-    })?;
-    Ok(rows.all().iter().flat_map(|row| row.rounds.clone()).collect())
 }
 
 type Churned = StoreAlone<FileStore>;

@@ -14,6 +14,8 @@ pub(crate) enum Metric {
     RequestsPerSecond,
     P50Us,
     P99Us,
+    P999Us,
+    LongestUs,
     /// Processor time of the measured process.
     CpuUs,
     ServerCpuUs,
@@ -21,7 +23,14 @@ pub(crate) enum Metric {
     /// Processor time of writing what was deferred.
     DeferredCpuUs,
     Seconds,
+    SecondsAfterKill,
+    ListSeconds,
+    StatsSeconds,
     LongestBatchMs,
+    /// Records that a sweep removed.
+    Removed,
+    /// Segments of the log that were begun.
+    Segments,
     Keys,
     KeysLoaded,
     KeysRun,
@@ -36,6 +45,9 @@ pub(crate) enum Metric {
     DiskBytes,
     DiskBytesBefore,
     DiskPerLive,
+    /// Resident bytes that a process has more than before it opened its store.
+    GrownBytesBefore,
+    GrownBytes,
 }
 
 pub(crate) type Sample = std::collections::BTreeMap<Metric, f64>;

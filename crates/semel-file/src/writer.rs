@@ -133,7 +133,7 @@ impl Writer {
                 }
                 self.reader.health.check()
             }
-            Err(NoSpace::Full(why)) => Err(disk_is_full(&why)),
+            Err(NoSpace::Full(why)) => Err(no_space(&why)),
             Err(NoSpace::CommitFirst | NoSpace::Stopped) => Err(self.reader.health.unknown()),
         }
     }
@@ -189,7 +189,7 @@ impl Writer {
         match found {
             _ if found.map(|entry| Version::new(entry.version)) == swap.expected => {
                 if found.is_none() && (self.log.has_no_room() || !self.reader.index.has_room_for(&id)) {
-                    return Judged::OnDisk(SwapReply::Full);
+                    return Judged::OnDisk(self.log.refusal());
                 }
                 self.write(swap, now)
             }
@@ -235,8 +235,8 @@ impl Writer {
                 }
                 Judged::InBatch(SwapReply::Swapped(record))
             }
-            Ok(Err(NoSpace::Full(_))) if room == Room::WithoutReserve => Judged::OnDisk(SwapReply::Full),
-            Ok(Err(NoSpace::Full(why))) => Judged::OnDisk(SwapReply::Damaged(disk_is_full(&why))),
+            Ok(Err(NoSpace::Full(_))) if room == Room::WithoutReserve => Judged::OnDisk(self.log.refusal()),
+            Ok(Err(NoSpace::Full(why))) => Judged::OnDisk(SwapReply::Damaged(no_space(&why))),
             Ok(Err(NoSpace::CommitFirst | NoSpace::Stopped)) => Judged::Stopped,
             Err(why) => Judged::OnDisk(SwapReply::Damaged(why)),
         }
@@ -322,9 +322,9 @@ impl Writer {
 }
 
 #[cold]
-fn disk_is_full(why: &str) -> Error {
+fn no_space(why: &str) -> Error {
     let message =
-        format!("the disk is full ({why}) and what was reserved is used up; nothing happened: make room");
+        format!("{why}, and what was reserved is used up; nothing happened: mend it, and it is tried again");
     Error::new(ErrorKind::Unavailable, message)
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use semel::Result;
+use semel::store::SwapReply;
 
 use super::maintenance::Maintenance;
 use super::segment::{Segment, fill_with_zeros};
@@ -79,7 +80,7 @@ pub(crate) enum Room {
 pub(crate) enum NoSpace {
     /// The batch, or the segment, is full: commit, then append again.
     CommitFirst,
-    /// The disk is full.
+    /// The disk is full, or makes no segment for another reason.
     Full(Arc<str>),
     /// The store has stopped.
     Stopped,
@@ -183,6 +184,11 @@ impl Appender {
         self.maintenance.has_no_room()
     }
 
+    /// The answer to a new record while there is no room for it.
+    pub(crate) fn refusal(&self) -> SwapReply {
+        self.maintenance.refusal()
+    }
+
     /// Stops the store if the maintenance thread has failed.
     pub(crate) fn check_maintenance(&self) {
         if let Some(why) = self.maintenance.failure() {
@@ -261,7 +267,8 @@ impl Appender {
     fn roll(&mut self) -> std::result::Result<(), NoSpace> {
         let (segment, capacity) = match self.maintenance.take_spare() {
             Ok(spare) => spare,
-            Err(NoSpare::NoRoom(why)) => return Err(NoSpace::Full(why)),
+            Err(NoSpare::NoRoom(why)) => return Err(NoSpace::Full(disk_is_full(&why))),
+            Err(NoSpare::Refused(why)) => return Err(NoSpace::Full(why)),
             Err(NoSpare::Failed(why)) => {
                 self.reader.health.fail(why);
                 return Err(NoSpace::Stopped);
@@ -291,7 +298,7 @@ impl Appender {
             }
             Err(error) if is_full(&error) => {
                 drop(file.set_bytes(from));
-                Err(NoSpace::Full(error.to_string().into()))
+                Err(NoSpace::Full(disk_is_full(&error.to_string())))
             }
             Err(error) => {
                 self.reader.health.fail(format!("a segment could not be made larger: {error}"));
@@ -299,4 +306,9 @@ impl Appender {
             }
         }
     }
+}
+
+#[cold]
+fn disk_is_full(why: &str) -> Arc<str> {
+    format!("the disk is full ({why})").into()
 }

@@ -1,43 +1,48 @@
 //! Prepares the next segment, writes hints and removes what is no longer needed, so that the writer never waits for it.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use semel::store::SwapReply;
+use semel::{Error, ErrorKind};
+
 use super::hints;
-use super::segment::{Segment, prepare};
+use super::segment::{Segment, prepare_in_pieces};
 use super::spare::{NoSpare, Spare, Wanted};
 use crate::disk::Disk;
 use crate::format::identity::StoreId;
 use crate::format::name;
 use crate::index::Index;
 
-/// How long to wait before a full disk is tried again.
-const TRY_AGAIN: Duration = Duration::from_millis(200);
+/// How long to wait before a segment that could not be made is tried again; twice as long after each further try.
+const TRY_AGAIN_FIRST: Duration = Duration::from_millis(200);
+const TRY_AGAIN_MOST: Duration = Duration::from_secs(5);
 
 /// What can wait.
 enum Chore {
     /// A hint for a segment whose frames end here.
     Hint(Arc<Segment>, u32),
-    /// The files of a segment that nobody needs.
+    /// The files of a segment that is no longer needed.
     Remove(u32),
 }
 
-/// Who does what can wait: a thread, or whoever asks.
+/// Does what can wait, on a thread of its own or on those of the callers.
 pub(crate) struct Maintenance {
     work: Arc<Work>,
     by: By,
 }
 
-/// Who does it.
+/// Which thread does it.
 enum By {
-    /// Nobody yet.
-    Nobody,
-    /// Whoever asks.
+    /// None yet, or none any more.
+    None,
+    /// That of the caller.
     Caller,
-    /// A thread.
+    /// One of its own.
     Thread(JoinHandle<()>),
 }
 
@@ -56,7 +61,9 @@ struct Work {
 struct Todo {
     spare: Spare,
     chores: VecDeque<Chore>,
-    stopped: bool,
+    is_stopped: bool,
+    /// Why nothing will ever be done again.
+    failure: Option<Arc<str>>,
 }
 
 impl Maintenance {
@@ -70,10 +77,10 @@ impl Maintenance {
             changed: Condvar::new(),
             no_room: AtomicBool::new(false),
         };
-        Self { work: Arc::new(work), by: By::Nobody }
+        Self { work: Arc::new(work), by: By::None }
     }
 
-    /// Works on the thread of whoever asks from now on.
+    /// Works on the threads of the callers from now on.
     pub(crate) fn inline(mut self) -> Self {
         self.by = By::Caller;
         self.nudge();
@@ -81,7 +88,7 @@ impl Maintenance {
     }
 
     /// Works on a thread of its own from now on.
-    pub(crate) fn threaded(mut self) -> std::io::Result<Self> {
+    pub(crate) fn threaded(mut self) -> io::Result<Self> {
         let work = Arc::clone(&self.work);
         let thread = std::thread::Builder::new().name("semel-file-maintenance".to_owned());
         self.by = By::Thread(thread.spawn(move || work.serve())?);
@@ -101,22 +108,20 @@ impl Maintenance {
 
     /// The segment that was asked for, once it is there.
     pub(crate) fn take_spare(&self) -> Result<(Arc<Segment>, u32), NoSpare> {
-        // Asked before it is told: without a thread, this is what tries a full disk again.
-        self.has_no_room();
+        self.try_again_inline();
         let mut todo = self.work.todo();
         loop {
             match std::mem::take(&mut todo.spare) {
                 Spare::Ready(segment, bytes) => return Ok((segment, bytes)),
-                Spare::NoRoom(wanted, why) => {
-                    todo.spare = Spare::NoRoom(wanted, Arc::clone(&why));
-                    return Err(NoSpare::NoRoom(why));
-                }
-                Spare::Failed(why) => {
-                    todo.spare = Spare::Failed(Arc::clone(&why));
-                    return Err(NoSpare::Failed(why));
+                Spare::Delayed(wanted, why) => {
+                    todo.spare = Spare::Delayed(wanted, why.clone());
+                    return Err(why);
                 }
                 wanted @ Spare::Wanted(_) => {
                     todo.spare = wanted;
+                    if let Some(why) = &todo.failure {
+                        return Err(NoSpare::Failed(Arc::clone(why)));
+                    }
                     todo = self.work.changed.wait(todo).unwrap_or_else(PoisonError::into_inner);
                 }
                 Spare::None => return Err(NoSpare::Failed("no segment was asked for".into())),
@@ -124,24 +129,31 @@ impl Maintenance {
         }
     }
 
-    /// Whether the disk has no room for the next segment. New records are refused then: what is left of the present one
-    /// is for those that are running.
+    /// Whether the next segment cannot be made now. New records are refused then: what is left of the present one is for
+    /// those that are running.
     pub(crate) fn has_no_room(&self) -> bool {
         if !self.work.no_room.load(Ordering::Relaxed) {
             return false;
         }
-        if matches!(self.by, By::Caller) {
-            self.work.make_spare();
-        }
+        self.try_again_inline();
         self.work.no_room.load(Ordering::Relaxed)
     }
 
-    /// The disk failed behind the writer's back.
-    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+    /// The answer to a new record while the next segment cannot be made. Only a disk without room is full: to make room
+    /// would help against nothing else.
+    pub(crate) fn refusal(&self) -> SwapReply {
         match &self.work.todo().spare {
-            Spare::Failed(why) => Some(Arc::clone(why)),
-            Spare::None | Spare::Wanted(_) | Spare::Ready(..) | Spare::NoRoom(..) => None,
+            Spare::Delayed(_, NoSpare::Refused(why)) => SwapReply::Damaged(Error::new(
+                ErrorKind::Unavailable,
+                format!("no new record is taken, because {why}; nothing happened: it is tried again"),
+            )),
+            Spare::Delayed(..) | Spare::None | Spare::Wanted(_) | Spare::Ready(..) => SwapReply::Full,
         }
+    }
+
+    /// Why nothing will ever be prepared again: the store must stop.
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        self.work.todo().failure.clone()
     }
 
     /// Asks for the hint of a sealed segment.
@@ -158,17 +170,24 @@ impl Maintenance {
 
     fn nudge(&self) {
         match self.by {
-            By::Nobody => {}
+            By::None => {}
             By::Caller => while self.work.do_one() {},
             By::Thread(_) => self.work.changed.notify_all(),
         }
     }
 
+    /// Without a thread, a caller that needs the segment is what tries again.
+    fn try_again_inline(&self) {
+        if matches!(self.by, By::Caller) {
+            self.work.make_spare();
+        }
+    }
+
     /// Does what is left to do and stops.
     pub(crate) fn stop(&mut self) {
-        self.work.todo().stopped = true;
+        self.work.todo().is_stopped = true;
         self.work.changed.notify_all();
-        if let By::Thread(thread) = std::mem::replace(&mut self.by, By::Nobody) {
+        if let By::Thread(thread) = std::mem::replace(&mut self.by, By::None) {
             // A maintenance that panicked has nothing that counts: the log is the writer's.
             drop(thread.join());
         }
@@ -186,21 +205,25 @@ impl Work {
         self.todo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The life of the thread.
     fn serve(&self) {
+        let _at_the_end = AtTheEnd(self);
+        let mut pause = TRY_AGAIN_FIRST;
         loop {
             while self.do_one() {}
             let todo = self.todo();
-            if todo.stopped && todo.chores.is_empty() {
-                return;
-            }
-            if matches!(todo.spare, Spare::NoRoom(..)) {
-                // Time is all that brings room back.
-                drop(self.changed.wait_timeout(todo, TRY_AGAIN));
-                if self.todo().stopped {
+            if todo.is_stopped {
+                if todo.chores.is_empty() {
                     return;
                 }
+            } else if matches!(todo.spare, Spare::Delayed(..)) {
+                // Time may mend it, and so may a segment that is removed meanwhile.
+                drop(self.changed.wait_timeout(todo, pause));
+                pause = pause.saturating_mul(2).min(TRY_AGAIN_MOST);
+                while self.do_one() {}
                 self.make_spare();
             } else if todo.chores.is_empty() && !matches!(todo.spare, Spare::Wanted(_)) {
+                pause = TRY_AGAIN_FIRST;
                 drop(self.changed.wait(todo));
             }
         }
@@ -210,7 +233,7 @@ impl Work {
     fn do_one(&self) -> bool {
         let chore = {
             let mut todo = self.todo();
-            if matches!(todo.spare, Spare::Wanted(_)) && !todo.stopped {
+            if matches!(todo.spare, Spare::Wanted(_)) && !todo.is_stopped {
                 None
             } else {
                 match todo.chores.pop_front() {
@@ -235,11 +258,56 @@ impl Work {
         true
     }
 
+    /// Makes the segment that is wanted, if one is.
     fn make_spare(&self) {
-        let Some(wanted) = self.todo().spare.wanted() else { return };
-        let made = Spare::made(wanted, prepare(&*self.disk, self.store, wanted.number, wanted.bytes));
-        self.no_room.store(matches!(made, Spare::NoRoom(..)), Ordering::Relaxed);
+        let todo = self.todo();
+        let Some(wanted) = todo.spare.wanted().filter(|_| !todo.is_stopped) else { return };
+        drop(todo);
+        let mut between = || if self.todo().is_stopped { Err(stopped()) } else { Ok(()) };
+        let made = prepare_in_pieces(&*self.disk, self.store, wanted.number, wanted.bytes, &mut between);
+        let made = Spare::made(wanted, made);
+        self.notice(&made);
         self.todo().spare = made;
         self.changed.notify_all();
+    }
+
+    /// Lets new claims be refused, or taken again, and says why: once, however often it is tried.
+    fn notice(&self, made: &Spare) {
+        let had_no_room = self.no_room.load(Ordering::Relaxed);
+        match made {
+            Spare::Delayed(_, NoSpare::NoRoom(why) | NoSpare::Refused(why) | NoSpare::Failed(why)) => {
+                if !had_no_room && !self.todo().is_stopped {
+                    tracing::error!(
+                        why = &**why,
+                        "semel: new records are refused until a segment can be made"
+                    );
+                }
+                self.no_room.store(true, Ordering::Relaxed);
+            }
+            Spare::None | Spare::Wanted(_) | Spare::Ready(..) => {
+                if had_no_room {
+                    tracing::info!("semel: new records are taken again");
+                }
+                self.no_room.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The store is closed: a segment that is half made is of no use.
+#[cold]
+fn stopped() -> io::Error {
+    io::Error::new(io::ErrorKind::Interrupted, "the store was closed")
+}
+
+/// However the thread ends, the writer must not wait for it in vain.
+struct AtTheEnd<'a>(&'a Work);
+
+impl Drop for AtTheEnd<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.todo().failure = Some("the maintenance thread panicked".into());
+            self.0.changed.notify_all();
+        }
     }
 }

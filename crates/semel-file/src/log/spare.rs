@@ -1,26 +1,25 @@
-//! The segment that is ready before it is needed: so that nobody waits for it, and so that a full disk is noticed while there
-//! is still room for what is running.
+//! The segment that is ready before it is needed: so that no caller waits for it, and so that a disk that has no room for it
+//! is noticed while there is still room for what is running.
 
 use std::io;
 use std::sync::Arc;
 
 use super::segment::Segment;
 use crate::error::is_full;
+use crate::format::name;
 
 /// Where the next segment stands.
 #[derive(Default)]
 pub(crate) enum Spare {
-    /// Nobody asked for one.
+    /// None was asked for.
     #[default]
     None,
     /// One is to be made, of this number and size.
     Wanted(Wanted),
     /// One is there.
     Ready(Arc<Segment>, u32),
-    /// The disk has no room for it. It is tried again until it has.
-    NoRoom(Wanted, Arc<str>),
-    /// The disk failed.
-    Failed(Arc<str>),
+    /// It could not be made, for this reason. It is tried again until it can.
+    Delayed(Wanted, NoSpare),
 }
 
 /// A segment to be made.
@@ -33,20 +32,23 @@ pub(crate) struct Wanted {
 /// Why there is no next segment.
 #[derive(Clone, Debug)]
 pub(crate) enum NoSpare {
-    /// The disk is full.
+    /// The disk has no room for it now.
     NoRoom(Arc<str>),
-    /// The disk failed.
+    /// The disk refused to make it now, for another reason.
+    Refused(Arc<str>),
+    /// There will never be one.
     Failed(Arc<str>),
 }
 
 impl Spare {
-    /// What became of making one.
+    /// What became of making one. Whatever went wrong, nothing that was acknowledged is in a segment that is not used yet.
     pub(crate) fn made(wanted: Wanted, made: io::Result<Segment>) -> Self {
         match made {
             Ok(segment) => Self::Ready(Arc::new(segment), wanted.bytes),
-            Err(error) if is_full(&error) => Self::NoRoom(wanted, error.to_string().into()),
+            Err(error) if is_full(&error) => Self::Delayed(wanted, NoSpare::NoRoom(error.to_string().into())),
             Err(error) => {
-                Self::Failed(format!("segment {:08x} could not be prepared: {error}", wanted.number).into())
+                let why = format!("{} cannot be prepared: {error}", name::segment(wanted.number));
+                Self::Delayed(wanted, NoSpare::Refused(why.into()))
             }
         }
     }
@@ -54,8 +56,8 @@ impl Spare {
     /// The segment to be made, if there is one.
     pub(crate) fn wanted(&self) -> Option<Wanted> {
         match self {
-            Self::Wanted(wanted) | Self::NoRoom(wanted, _) => Some(*wanted),
-            Self::None | Self::Ready(..) | Self::Failed(_) => None,
+            Self::Wanted(wanted) | Self::Delayed(wanted, _) => Some(*wanted),
+            Self::None | Self::Ready(..) => None,
         }
     }
 }

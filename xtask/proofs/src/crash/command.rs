@@ -1,14 +1,17 @@
 //! What `cargo xtask crash` can be asked for.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Subcommand;
 
-use super::{consumer, disk, kill, power, servers};
+use super::{consumer, disk, kill, power, servers, soak};
 
 /// How often the tests of every change kill.
 const KILLS_FEW: u64 = 200;
+/// For how long a store is soaked, if no number is given.
+const SOAK_SECONDS: u64 = 300;
 /// How often they cut the power.
 const CUTS_FEW: u64 = 50;
 
@@ -47,6 +50,17 @@ enum What {
         /// How often to kill.
         #[arg(default_value_t = KILLS_FEW)]
         rounds: u64,
+        /// Where every choice comes from; any number unless said.
+        #[arg(long)]
+        seed: Option<u64>,
+    },
+    /// One folder for a long time: load, sweeps, SIGKILL, and every byte verified after each; the clock goes ahead now and then.
+    ///
+    /// Lives are longer than in `crash kill`: segments are filled, hinted and reclaimed in each.
+    Soak {
+        /// For how many seconds.
+        #[arg(default_value_t = SOAK_SECONDS)]
+        seconds: u64,
         /// Where every choice comes from; any number unless said.
         #[arg(long)]
         seed: Option<u64>,
@@ -143,6 +157,7 @@ impl Rounds {
 pub fn run(args: &Args) -> Result<()> {
     match &args.what {
         What::Kill { rounds, seed } => kill::run(*rounds, seed_or_any(*seed)),
+        What::Soak { seconds, seed } => soak::run(Duration::from_secs(*seconds), seed_or_any(*seed)),
         What::Disk { cuts } => disk::cuts(*cuts),
         What::Flips { every } => disk::flips(*every),
         What::Power { images, seed, inside: Some(place), victim: Some(victim) } => {

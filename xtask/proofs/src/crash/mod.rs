@@ -1,6 +1,6 @@
 //! `cargo xtask crash`: kills a store over and over, and cuts its power, and looks whether it kept its word.
 //!
-//! - `command`: what can be asked for; `kill`: SIGKILL; `power`: power cuts; `disk`: cuts and
+//! - `command`: what can be asked for; `kill`: SIGKILL; `soak`: the same for hours; `power`: power cuts; `disk`: cuts and
 //!   damage on a simulated disk.
 //! - `servers`: the same for stores on a server, which is killed, stopped, or replaced by its standby.
 //! - `consumer`: a consumer of streams is killed between every two of its steps.
@@ -20,6 +20,7 @@ mod place;
 mod power;
 mod rig;
 mod servers;
+mod soak;
 mod victim;
 
 pub use command::{Args, run};

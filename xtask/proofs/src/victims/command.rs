@@ -31,11 +31,17 @@ pub enum Victim {
         /// Control: acknowledge a complete that is never made.
         #[arg(long)]
         forget: bool,
+        /// How far its clock is ahead of the machine's.
+        #[arg(long, value_name = "MS", default_value_t = 0)]
+        clock_ahead_ms: u64,
     },
     /// Tell what is in a folder, and end.
     Check {
         /// The folder.
         folder: PathBuf,
+        /// How far its clock is ahead of the machine's.
+        #[arg(long, value_name = "MS", default_value_t = 0)]
+        clock_ahead_ms: u64,
     },
     /// Tell what is in a store on a server, then drive it with many callers until the input ends. A line on the input stops
     /// all callers between two requests, tells every record, and lets them go on.
@@ -65,11 +71,12 @@ pub fn run(victim: &Victim) -> Result<ExitCode> {
             runtime.block_on(transaction::charge_until_killed(url, *apart))?;
             Ok(())
         }
-        Victim::Check { folder } => {
-            Opened::folder(folder, None, 0).and_then(|opened| runtime.block_on(opened.tell()).map(drop))
+        Victim::Check { folder, clock_ahead_ms } => Opened::folder(folder, None, 0, *clock_ahead_ms)
+            .and_then(|opened| runtime.block_on(opened.tell()).map(drop)),
+        Victim::Run { folder, seed, lie, forget, clock_ahead_ms } => {
+            Opened::folder(folder, *lie, *seed, *clock_ahead_ms)
+                .and_then(|opened| runtime.block_on(in_folder(opened, *seed, *forget)))
         }
-        Victim::Run { folder, seed, lie, forget } => Opened::folder(folder, *lie, *seed)
-            .and_then(|opened| runtime.block_on(in_folder(opened, *seed, *forget))),
         Victim::Load { url, seed } => runtime.block_on(on_server(url, *seed)),
     };
     Ok(match done {

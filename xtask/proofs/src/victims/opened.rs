@@ -60,20 +60,29 @@ pub(super) struct Left {
     pub(super) retention: Duration,
 }
 
-/// One clock for the store and for what is said about it. A server's is this machine's too.
+/// One clock for the store and for what is said about it, ahead of the machine's by so much. A server's is this machine's.
 #[derive(Clone)]
-struct SharedClock(Arc<SystemClock>);
+struct SharedClock {
+    machine: Arc<SystemClock>,
+    ahead: Duration,
+}
+
+impl SharedClock {
+    fn ahead_by(ahead: Duration) -> Self {
+        Self { machine: Arc::new(SystemClock::new()), ahead }
+    }
+}
 
 impl Clock for SharedClock {
     fn now(&self) -> Timestamp {
-        self.0.now()
+        self.machine.now().plus(self.ahead)
     }
 }
 
 impl Opened {
-    /// Opens a folder, if need be on a disk that lies.
-    pub(super) fn folder(folder: &Path, lie: Option<Lie>, seed: u64) -> Result<Self> {
-        let clock = SharedClock(Arc::new(SystemClock::new()));
+    /// Opens a folder, if need be on a disk that lies, with a clock that is so far ahead of the machine's.
+    pub(super) fn folder(folder: &Path, lie: Option<Lie>, seed: u64, clock_ahead_ms: u64) -> Result<Self> {
+        let clock = SharedClock::ahead_by(Duration::from_millis(clock_ahead_ms));
         let started_at = clock.now();
         let held = Folder::hold(folder)?;
         let disk: Arc<dyn Disk> = match lie {
@@ -91,7 +100,7 @@ impl Opened {
         let address: Address = url.parse()?;
         address.migrate().await?;
         let store = address.open().await?.store();
-        Self::new(store, SharedClock(Arc::new(SystemClock::new())), Location::Server)
+        Self::new(store, SharedClock::ahead_by(Duration::ZERO), Location::Server)
     }
 
     fn new(store: Arc<dyn Store>, clock: SharedClock, location: Location) -> Result<Self> {

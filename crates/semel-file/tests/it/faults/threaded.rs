@@ -40,8 +40,8 @@ async fn call(caller: usize, store: Arc<FileStore>, disk: FailingDisk, told: Arc
                 told.late += usize::from(has_failed);
                 told.acknowledged.push(record);
             }
-            // Where the next segment found no room.
-            Ok(Some(SwapReply::Full)) => {}
+            // Where the next segment found no room, or could not be prepared for another reason.
+            Ok(Some(SwapReply::Full | SwapReply::Damaged(_))) => {}
             Ok(other) => panic!("{other:?}"),
             Err(error) => told.refused.push(error.kind()),
         }
