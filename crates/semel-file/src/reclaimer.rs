@@ -146,3 +146,24 @@ fn should_move(log: &Appender, sweep: &Sweeper) -> bool {
 fn would_crowd(log: &Appender, bytes: u64) -> bool {
     log.has_no_room() && bytes > u64::from(log.bytes_left()) / 4
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_had_no_space_is_tried_again_and_a_damaged_segment_is_not() {
+        let mut reclaimer = Reclaimer::new();
+        reclaimer.moved(4_096);
+        reclaimer.had_no_space();
+        assert_eq!(reclaimer.state, Reclaiming::NoSpace);
+        reclaimer.try_again();
+        assert_eq!((reclaimer.state, reclaimer.moved_until), (Reclaiming::Possible, 4_096));
+        reclaimer.state = Reclaiming::Damaged;
+        reclaimer.try_again();
+        assert_eq!(reclaimer.state, Reclaiming::Damaged);
+        // Once it is gone, the next segment is moved from its first frame on.
+        reclaimer.removed();
+        assert_eq!((reclaimer.state, reclaimer.moved_until), (Reclaiming::Possible, HEADER_BYTES));
+    }
+}

@@ -312,3 +312,122 @@ impl Appender {
 fn disk_is_full(why: &str) -> Arc<str> {
     format!("the disk is full ({why})").into()
 }
+
+#[cfg(test)]
+mod tests {
+    use semel::clock::{SystemClock, Timestamp};
+    use semel::record::StateKind;
+    use semel::store::Caching;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::disk::Folder;
+    use crate::format::frame::FOREVER;
+    use crate::recovery::{Recovered, Recovery};
+
+    const SEGMENT_BYTES: u32 = 64 << 10;
+
+    /// The end of an empty log with small segments.
+    fn appender(folder: &TempDir) -> Appender {
+        let recovery = Recovery {
+            disk: Arc::new(Folder::hold(folder.path()).unwrap()),
+            place: "a test".into(),
+            clock: Arc::new(SystemClock::new()),
+            caching: Caching::Allowed,
+            segment_bytes_max: SEGMENT_BYTES,
+            load_threads: 1,
+        };
+        let Recovered { reader, start, maintenance } = recovery.open().unwrap();
+        Appender::new(reader, maintenance.inline(), start)
+    }
+
+    fn head(kind: Kind, version: u64) -> Head {
+        Head { kind, version, kept_until: FOREVER, moment: Timestamp::from_micros(1), id: [7; 16] }
+    }
+
+    fn record(version: u64) -> Head {
+        head(Kind::Record(StateKind::Done), version)
+    }
+
+    /// Appends records of this size, without a commit, until there is no space in the active segment.
+    fn fill(log: &mut Appender, bytes: usize, room: Room) -> Vec<Entry> {
+        let appended = (1..).map_while(|version| log.append(&record(version), &vec![7; bytes], room).ok());
+        appended.flatten().collect()
+    }
+
+    #[test]
+    fn frames_follow_each_other_behind_the_header_and_the_tail_moves_with_the_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = appender(&folder);
+        assert!(log.is_empty());
+        let first = log.append(&record(1), b"twelve bytes", Room::Whole).unwrap().unwrap();
+        let second = log.append(&record(2), b"twelve bytes", Room::Whole).unwrap().unwrap();
+        assert_eq!((first.segment, first.offset, second.offset), (1, HEADER_BYTES, HEADER_BYTES + 72));
+        assert_eq!((log.state.tail, log.usage().total_bytes()), (0, 0), "nothing is written yet");
+        log.commit().unwrap();
+        assert_eq!((log.state.tail, log.is_empty()), (HEADER_BYTES + 144, true));
+        assert_eq!(log.usage().total_bytes(), u64::from(HEADER_BYTES + 144));
+    }
+
+    #[test]
+    fn new_records_leave_room_for_endings_and_records_leave_room_for_notes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = appender(&folder);
+        let last = fill(&mut log, 1_000, Room::WithoutReserve).pop().unwrap();
+        let reserve = SEGMENT_BYTES / ENDINGS_SHARE;
+        assert!(last.offset + 1_056 <= SEGMENT_BYTES - reserve && log.bytes_left() >= reserve);
+        let last = fill(&mut log, 8, Room::Whole).pop().unwrap();
+        assert!(last.offset > SEGMENT_BYTES - reserve, "endings use the reserve");
+        for number in 0..2 {
+            assert!(log.append(&head(Kind::Forget, number), &[], Room::Whole).is_ok(), "note {number} fits");
+        }
+        let full = log.append(&record(9), &[0; 64], Room::Whole);
+        assert!(matches!(full, Err(NoSpace::CommitFirst)), "{full:?}");
+    }
+
+    #[test]
+    fn the_next_segment_begins_after_a_commit_and_knows_where_the_one_before_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = appender(&folder);
+        fill(&mut log, 1_000, Room::Whole);
+        log.commit().unwrap();
+        let end = log.state.tail;
+        let entry = log.append(&record(100), &[7; 1_000], Room::Whole).unwrap().unwrap();
+        assert_eq!((entry.segment, entry.offset, log.state.previous_end), (2, HEADER_BYTES, end));
+        log.commit().unwrap();
+        let bytes = std::fs::read(folder.path().join("00000002.log")).unwrap();
+        let header = Header::decode(&bytes, log.state.store, 2).unwrap();
+        assert_eq!((header.previous_end, header.capacity), (end, SEGMENT_BYTES));
+        assert_eq!(bytes.len(), 64 << 10);
+    }
+
+    #[test]
+    fn a_record_larger_than_a_segment_gets_one_that_is_large_enough() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = appender(&folder);
+        log.append(&record(1), b"small", Room::Whole).unwrap();
+        let large = vec![7; 200 << 10];
+        let first = log.append(&record(2), &large, Room::WithoutReserve);
+        assert!(matches!(first, Err(NoSpace::CommitFirst)), "{first:?}");
+        log.commit().unwrap();
+        let entry = log.append(&record(2), &large, Room::WithoutReserve).unwrap().unwrap();
+        assert_eq!((entry.segment, entry.offset), (2, HEADER_BYTES));
+        log.commit().unwrap();
+        let bytes = std::fs::read(folder.path().join("00000002.log")).unwrap();
+        let header = Header::decode(&bytes, log.state.store, 2).unwrap();
+        assert_eq!(
+            bytes.len(),
+            usize::try_from(header.capacity).unwrap(),
+            "the header says how long the file is"
+        );
+    }
+
+    #[test]
+    fn a_batch_that_is_long_enough_is_committed_before_it_grows_further() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = appender(&folder);
+        log.state.capacity = 64 << 20;
+        let entries = fill(&mut log, 100 << 10, Room::Whole);
+        assert_eq!(entries.len(), 11, "the record that fills it still goes in");
+    }
+}
