@@ -51,8 +51,8 @@ impl FileStoreBuilder {
         Self { at, clock: None, segment_bytes: SEGMENT_BYTES_DEFAULT, threads: Threads::Own }
     }
 
-    /// Where the store's time comes from; default: the machine's clock. Whatever it says, the store's own now is never
-    /// before the last stamp in its log. With a clock of your own, engines ask the store for every replay: the time that
+    /// Where the store's time comes from; default: the machine's clock as it is when the store is opened, and its running
+    /// time from there on. If the clock is behind the last moment in the log, time goes on from that moment. With a clock of your own, engines ask the store for every replay: the time that
     /// their replay cache counts is this machine's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));

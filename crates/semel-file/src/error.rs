@@ -40,8 +40,9 @@ pub(crate) fn unreadable(place: &str, file: &str, why: Unreadable) -> Error {
         Unreadable::Foreign => Error::new(
             ErrorKind::Corrupt,
             format!(
-                "{place}: {file} belongs to another store (its id at byte 16 is not the one in {}); nothing was \
+                "{place}: {file} belongs to another store (its id at byte {} is not the one in {}); nothing was \
                  changed: move the file back to where it came from",
+                if file == name::TAIL { 12 } else { 16 },
                 name::IDENTITY
             ),
         ),

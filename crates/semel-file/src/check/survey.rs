@@ -5,7 +5,7 @@ use std::io;
 
 use semel::{Error, ErrorKind, Result, codec};
 
-use super::findings::{Damage, Findings};
+use super::{Damage, Findings};
 use crate::disk::Disk;
 use crate::error::unavailable;
 use crate::format::field::{large, small};

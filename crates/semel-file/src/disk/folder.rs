@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::io::{Errno, ReadWriteFlags};
 use semel::{Error, ErrorKind, Result};
 
-use super::contract::{Disk, DiskFile};
 use super::lock::{self, LOCK, Taken};
+use super::{Disk, DiskFile};
 use crate::format::name;
 
 /// Outcomes are the business of the process alone.

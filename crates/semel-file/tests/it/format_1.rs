@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use semel::store::Store;
 use semel_file::FileStore;
+use semel_file::check::verify;
 use semel_testkit::format_1::{read_all, read_what_was_served, serve};
 use tempfile::TempDir;
 
@@ -41,4 +42,22 @@ async fn a_folder_that_0_1_closed_is_read_and_served() {
 #[tokio::test]
 async fn a_folder_that_0_1_left_when_it_was_killed_is_read_and_served() {
     is_read_and_served(&unpacked("format-1-killed").path().join("file-killed")).await;
+}
+
+#[test]
+fn a_folder_of_0_1_is_whole_without_a_tail_and_has_one_from_its_first_opening_on() {
+    for (fixture, name) in [("format-1-stopped", "file-stopped"), ("format-1-killed", "file-killed")] {
+        let unpacked = unpacked(fixture);
+        let folder = unpacked.path().join(name);
+        let tail = folder.join("semel.tail");
+        assert!(verify(&folder, |_, _| {}).unwrap().is_whole() && !tail.exists(), "{name}");
+        FileStore::open(&folder).unwrap().close().unwrap();
+        assert!(verify(&folder, |_, _| {}).unwrap().is_whole() && tail.exists(), "{name}");
+        // From then on it vouches for what 0.1 wrote, too.
+        let log = std::fs::OpenOptions::new().write(true).open(folder.join("00000001.log")).unwrap();
+        log.set_len(1_024).unwrap();
+        let error = FileStore::open(&folder).unwrap_err().to_string();
+        assert!(error.contains("00000001.log is cut short"), "{error}");
+        assert!(!verify(&folder, |_, _| {}).unwrap().is_whole(), "{name}");
+    }
 }

@@ -1,7 +1,15 @@
-//! What a disk owes. The store reaches its files through this alone, so that tests can tear, reorder and lose.
+//! The few things that the store asks of a disk. It reaches its files through this alone, so that tests can tear, reorder
+//! and lose.
+//!
+//! - `folder`: a folder of the machine's file system, held by one process at a time. `lock`: the lock that holds it.
+
+mod folder;
+mod lock;
 
 use std::io;
 use std::sync::Arc;
+
+pub use folder::Folder;
 
 /// A flat set of named files.
 ///

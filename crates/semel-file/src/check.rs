@@ -1,4 +1,9 @@
-//! Copies what is whole into a new store.
+//! For the day when a store does not open: what is whole, what is damaged, and a copy of what is whole.
+//!
+//! - [`verify`](verify()): reads every byte and changes none. [`repair`](repair()): copies what is whole into a new store.
+//! - [`Findings`]: what was found. `survey`: the reading that both do.
+
+mod survey;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,8 +12,7 @@ use semel::clock::SystemClock;
 use semel::store::Caching;
 use semel::{Error, ErrorKind, Result};
 
-use super::findings::Findings;
-use super::survey::{Survey, Word};
+use self::survey::{Survey, Word};
 use crate::disk::{Disk, Folder};
 use crate::error::unavailable;
 use crate::format::field::large;
@@ -21,6 +25,60 @@ use crate::writer::Writer;
 const VERSIONS_SKIPPED: u64 = 1 << 32;
 /// How large the segments of the copy become.
 const SEGMENT_BYTES: u32 = 64 << 20;
+
+/// What a look at every byte of a store found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// How many segments there are.
+    pub segments: usize,
+    /// How many bytes their frames have.
+    pub bytes: u64,
+    /// How many whole frames.
+    pub frames: u64,
+    /// How many records: the last whole word on each key, the ones past their keep included.
+    pub records: u64,
+    /// Bytes of a last write that a crash cut off. Nobody was told about it, and the next opening drops it.
+    pub unfinished_bytes: u64,
+    /// What is not as it was written.
+    pub damages: Vec<Damage>,
+}
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// In which file.
+    pub file: String,
+    /// Where it begins.
+    pub offset: u64,
+    /// How many bytes up to the next whole frame, or to the end.
+    pub bytes: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Findings {
+    /// Whether everything that was ever acknowledged is there.
+    pub fn is_whole(&self) -> bool {
+        self.damages.is_empty()
+    }
+
+    pub(crate) fn damage(&mut self, file: &str, offset: u32, until: u32, what: impl Into<String>) {
+        self.damages.push(Damage {
+            file: file.to_owned(),
+            offset: u64::from(offset),
+            bytes: u64::from(until.saturating_sub(offset)),
+            what: what.into(),
+        });
+    }
+}
+
+/// Reads every byte of the store in a folder and says what is whole and what is not. Changes nothing, and needs the
+/// folder for itself. `see` is told how many segments were looked at, and how many there are.
+pub fn verify(path: impl AsRef<Path>, mut see: impl FnMut(usize, usize)) -> Result<Findings> {
+    let path = path.as_ref();
+    let folder = Folder::hold_existing(path)?;
+    Ok(Survey::of(&folder, &path.display().to_string(), &mut see)?.findings)
+}
 
 /// Copies the last whole word on every record of one store into a new one, whose folder must be empty or missing. The
 /// damaged store is only read. What was damaged is missing in the copy: a record may be back in an earlier state, so the
