@@ -14,6 +14,7 @@ mod disk;
 mod faults;
 mod flips;
 mod format_1;
+mod hints;
 mod injected_clock;
 mod lapsed_hold;
 mod one_opener;
