@@ -195,3 +195,131 @@ enum Verdict {
     /// The next step has to look: this one has read enough.
     Later,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use semel::record::Keep;
+    use semel::store::{Caching, Store, Swap, Swaps};
+    use semel::{Key, Outcome};
+    use semel_testkit::{ManualClock, sample};
+    use tempfile::TempDir;
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::FileStore;
+    use crate::disk::Folder;
+    use crate::recovery::Recovery;
+    use crate::writer::ask::Answered;
+
+    /// Half a millisecond into a second, so that no keep of these tests ends with one.
+    const START: u64 = 1_000_000_000_500;
+    const KEEP: Duration = Duration::from_secs(10);
+
+    /// What steps of a sweep did.
+    struct Steps {
+        /// How many were removed and how many frames were read, step by step.
+        done: Vec<(usize, usize)>,
+        swept: Swept,
+    }
+
+    struct Bench {
+        _folder: TempDir,
+        clock: ManualClock,
+        reader: Arc<Reader>,
+        sweeper: Sweeper,
+    }
+
+    impl Bench {
+        /// A store with so many records that are kept for so long.
+        fn new(records: &[(usize, Duration)]) -> Self {
+            let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::at(START));
+            let store = FileStore::builder(&folder).clock(clock.clone()).inline().open().unwrap();
+            for (number, (count, keep)) in records.iter().enumerate() {
+                let swaps: Swaps = (0..*count).map(|name| swap(&format!("{number}-{name}"), *keep)).collect();
+                drop(store.swap(swaps));
+            }
+            store.close().unwrap();
+            let opened = Recovery {
+                disk: Arc::new(Folder::hold(folder.path()).unwrap()),
+                place: "a test".into(),
+                clock: Arc::new(clock.clone()),
+                caching: Caching::Refused,
+                segment_bytes_max: 64 << 20,
+                load_threads: 2,
+            };
+            let reader = opened.open().unwrap().reader;
+            Self { _folder: folder, clock, reader, sweeper: Sweeper::default() }
+        }
+
+        fn sweep(&mut self, limit: usize) -> Steps {
+            let (caller, mut told) = oneshot::channel();
+            self.sweeper.push(SweepAsk { limit, removed: 0, caller });
+            let mut done = Vec::new();
+            while !self.sweeper.is_idle() {
+                let (reads, mut removed) = (self.sweeper.pass.reads, 0_usize);
+                self.sweeper.step(&self.reader, |_| removed = removed.saturating_add(1));
+                // A pass that has ended has all its reads again.
+                let read = reads.saturating_sub(self.sweeper.pass.reads);
+                done.push((removed, read));
+            }
+            let Answered { value: swept, .. } = told.try_recv().unwrap().unwrap();
+            Steps { done, swept }
+        }
+    }
+
+    fn swap(name: &str, keep: Duration) -> Swap {
+        let key = Key::new("sweep", name).unwrap();
+        let write = sample::done(&sample::ask(&key), &Outcome::success(*b"done")).unwrap();
+        Swap { expected: None, next: write.next, keep: Keep::For(keep) }
+    }
+
+    #[test]
+    fn what_ends_within_the_second_of_a_sweep_is_read_a_little_at_a_time_and_the_rest_goes_when_the_second_is_over()
+     {
+        let mut bench = Bench::new(&[(3_000, KEEP)]);
+        bench.clock.advance(KEEP);
+        let steps = bench.sweep(usize::MAX);
+        assert!(steps.done.iter().all(|(_, read)| *read <= STEP_READS), "{:?}", steps.done);
+        assert_eq!((steps.swept.removed, steps.swept.more_left), (PASS_READS, false));
+        bench.clock.advance(Duration::from_secs(1));
+        let steps = bench.sweep(usize::MAX);
+        assert_eq!((steps.swept.removed, steps.swept.more_left), (3_000 - PASS_READS, false));
+        assert!(steps.done.iter().all(|(_, read)| *read == 0), "{:?}", steps.done);
+        assert_eq!(bench.reader.index.len(), 0);
+    }
+
+    #[test]
+    fn one_step_removes_a_bounded_number_of_records_and_goes_on_where_it_was() {
+        let mut bench = Bench::new(&[(9_000, KEEP), (1_000, KEEP * 100)]);
+        bench.clock.advance(KEEP * 2);
+        let steps = bench.sweep(usize::MAX);
+        assert!(steps.done.len() > 4 && steps.done.iter().all(|(removed, _)| *removed <= 2_112));
+        assert_eq!((steps.swept.removed, steps.swept.more_left), (9_000, false));
+        assert_eq!(bench.reader.index.len(), 1_000);
+        assert_eq!(bench.sweep(usize::MAX).done, [(0, 0)], "what was visited once is skipped");
+    }
+
+    #[test]
+    fn more_is_left_exactly_if_something_is_past_its_keep_when_the_limit_is_reached() {
+        let mut bench = Bench::new(&[(100, KEEP), (100, KEEP * 100)]);
+        bench.clock.advance(KEEP * 2);
+        for left in [true, true, true, false] {
+            let swept = bench.sweep(25).swept;
+            assert_eq!((swept.removed, swept.more_left), (25, left));
+            assert_eq!(bench.sweeper.is_at_work(), left, "nothing is moved while more will be asked for");
+        }
+        assert_eq!(bench.sweep(25).swept.removed, 0);
+    }
+
+    #[test]
+    fn a_record_goes_at_the_microsecond_and_not_before() {
+        let mut bench = Bench::new(&[(5, KEEP)]);
+        bench.clock.advance(Duration::from_micros(9_999_999));
+        assert_eq!(bench.sweep(10).swept.removed, 0);
+        bench.clock.advance(Duration::from_micros(1));
+        assert_eq!(bench.sweep(10).swept.removed, 5);
+    }
+}

@@ -114,6 +114,11 @@ impl Places {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_small(&self) -> bool {
+        self.len() <= SLOTS_MIN
+    }
+
     fn len(&self) -> usize {
         self.slots.len() / SLOT_BYTES
     }

@@ -306,6 +306,17 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_is_claimed_and_released_a_hundred_thousand_times_takes_the_room_of_one() {
+        let mut shard = Shard::new(9, 77);
+        for due in 1..=100_000 {
+            shard.put(&entry(1, due, StateKind::Running));
+            shard.put(&entry(1, due + 60, StateKind::Released));
+        }
+        assert_eq!((shard.len(), shard.earliest.capacity().min(5), shard.unsettled.len()), (1, 4, 0));
+        assert!(shard.places.is_small());
+    }
+
+    #[test]
     fn what_runs_or_is_held_is_found_without_a_scan_until_it_is_settled() {
         let mut shard = filled(10, |_| 9);
         shard.put(&entry(3, 9, StateKind::Running));

@@ -15,6 +15,7 @@ mod faults;
 mod flips;
 mod folder_damage;
 mod format_1;
+mod hints;
 mod injected_clock;
 mod interleaved;
 mod lapsed_hold;
