@@ -212,7 +212,7 @@ mod tests {
     use crate::FileStore;
     use crate::disk::Folder;
     use crate::recovery::Recovery;
-    use crate::writer::ask::Answered;
+    use crate::writer::requests::Stamped;
 
     /// Half a millisecond into a second, so that no keep of these tests ends with one.
     const START: u64 = 1_000_000_000_500;
@@ -256,7 +256,7 @@ mod tests {
 
         fn sweep(&mut self, limit: usize) -> Steps {
             let (caller, mut told) = oneshot::channel();
-            self.sweeper.push(SweepAsk { limit, removed: 0, caller });
+            self.sweeper.push(SweepRequest { limit, removed: 0, caller });
             let mut done = Vec::new();
             while !self.sweeper.is_idle() {
                 let (reads, mut removed) = (self.sweeper.pass.reads, 0_usize);
@@ -265,7 +265,7 @@ mod tests {
                 let read = reads.saturating_sub(self.sweeper.pass.reads);
                 done.push((removed, read));
             }
-            let Answered { value: swept, .. } = told.try_recv().unwrap().unwrap();
+            let Stamped { value: swept, .. } = told.try_recv().unwrap().unwrap();
             Steps { done, swept }
         }
     }
