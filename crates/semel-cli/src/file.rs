@@ -72,7 +72,8 @@ fn verdict(folder: &Path, copied_to: Option<&Path>, damages: usize) -> String {
     let folder = folder.display();
     match copied_to {
         None => format!(
-            "{damages} damaged place(s) in {folder}; copy what is whole with `semel file repair {folder} --to NEW-FOLDER`"
+            "{damages} damaged place(s) in {folder}; bring the files that are named above back from a backup, or copy what \
+             is whole with `semel file repair {folder} --to NEW-FOLDER`"
         ),
         Some(to) => format!(
             "{} holds what is whole of {folder}; {damages} damaged place(s) are missing in it: a key whose last word was \

@@ -28,6 +28,18 @@ pub(super) struct Word {
     pub(super) bytes: u32,
 }
 
+impl Word {
+    fn place(&self) -> (u32, u32) {
+        (self.segment, self.offset)
+    }
+
+    /// Of two words on a record, the one that is further on in the log and has the smaller version: there must be none.
+    fn outdated<'a>(&'a self, other: &'a Self) -> Option<&'a Self> {
+        let (earlier, later) = if self.place() < other.place() { (self, other) } else { (other, self) };
+        (later.head.version < earlier.head.version).then_some(later)
+    }
+}
+
 /// Everything that was read.
 pub(super) struct Survey<'a> {
     disk: &'a dyn Disk,
@@ -73,7 +85,9 @@ impl<'a> Survey<'a> {
             if number < survey.oldest {
                 break;
             }
-            survey.missing_between(number, expected);
+            if survey.missing_between(number, expected) {
+                ends = Ends::Unknown;
+            }
             ends = survey.segment(number, ends)?;
             expected = number.checked_sub(1);
             see(looked.saturating_add(1), numbers.len());
@@ -83,12 +97,14 @@ impl<'a> Survey<'a> {
         Ok(survey)
     }
 
-    /// Every number from `expected` down to `found`, without `found`, has no file.
-    fn missing_between(&mut self, found: u32, expected: Option<u32>) {
-        let Some(expected) = expected else { return };
-        for number in found.saturating_add(1).max(self.oldest)..=expected {
+    /// Every number from `expected` down to `found`, without `found`, has no file; whether there is one.
+    fn missing_between(&mut self, found: u32, expected: Option<u32>) -> bool {
+        let Some(expected) = expected else { return false };
+        let missing = found.saturating_add(1).max(self.oldest)..=expected;
+        for number in missing.clone() {
             self.findings.damage(&name::segment(number), 0, 0, "is missing");
         }
+        !missing.is_empty()
     }
 
     /// Looks at one segment; says where the one before it ends.
@@ -220,10 +236,15 @@ impl<'a> Survey<'a> {
             return;
         }
         self.version = self.version.max(found.head.version);
-        let place = |word: &Word| (word.segment, word.offset);
         let word =
             Word { head: found.head, segment: segment.number, offset: found.offset, bytes: found.bytes };
-        if self.words.get(&found.head.id).is_none_or(|known| place(known) < place(&word)) {
+        let known = self.words.get(&found.head.id);
+        if let Some(outdated) = known.and_then(|known| known.outdated(&word)) {
+            let (file, offset) = (name::segment(outdated.segment), outdated.offset);
+            let until = offset.saturating_add(outdated.bytes);
+            self.findings.damage(&file, offset, until, "holds a record that is older than one before it");
+        }
+        if known.is_none_or(|known| known.place() < word.place()) {
             self.words.insert(found.head.id, word);
         }
     }

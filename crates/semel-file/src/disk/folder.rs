@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::io::{Errno, ReadWriteFlags};
 use semel::{Error, ErrorKind, Result};
 
-use super::lock::{self, LOCK, Taken};
+use super::lock::{self, LOCK};
 use super::{Disk, DiskFile};
 use crate::format::name;
 
@@ -40,20 +40,17 @@ impl Folder {
         make(&path, &mut sync_folder).map_err(|error| cannot("make the folder", error))?;
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true).mode(FILE_MODE);
-        let file = options.open(path.join(LOCK)).map_err(|error| cannot("open its file lock", error))?;
-        let lock = match lock::take(file).map_err(|error| cannot("lock its file lock", error))? {
-            Taken::Ours(lock) => lock,
-            Taken::InUse(by) => return Err(in_use(&path, &by)),
-        };
-        let identity = match open(&path.join(name::IDENTITY)) {
-            Ok(file) => match file.try_lock() {
-                Ok(()) => Some(file),
-                Err(fs::TryLockError::WouldBlock) => return Err(in_use(&path, LOCK_GONE)),
-                Err(fs::TryLockError::Error(error)) => return Err(cannot("lock semel.store", error)),
-            },
-            // A new store has none yet, and what else is wrong with it is for those to say who read it.
-            Err(_) => None,
-        };
+        let lock = options.open(path.join(LOCK)).map_err(|error| cannot("open its file lock", error))?;
+        if let Some(by) = lock::take(&lock).map_err(|error| cannot("lock its file lock", error))? {
+            return Err(in_use(&path, &by));
+        }
+        // A new store has none yet; what else may be wrong with it is for those to say who read it.
+        let identity = open(&path.join(name::IDENTITY)).ok();
+        if let Some(identity) = &identity
+            && lock::take_second(identity).map_err(|error| cannot("lock semel.store", error))?
+        {
+            return Err(in_use(&path, LOCK_GONE));
+        }
         // Only for the message to another process: whether it could be written changes nothing.
         drop(lock::sign(&lock));
         let names = File::open(&path).map_err(|error| cannot("open the folder", error))?;

@@ -8,42 +8,59 @@ use std::time::Duration;
 pub(super) const LOCK: &str = "lock";
 
 /// How long a process that was killed may take to end: the system lets go of its locks only after its memory and its last
-/// write. As many steps of this length are waited.
+/// write. Two seconds, in steps.
 const STEP: Duration = Duration::from_millis(20);
 const STEPS_MAX: u32 = 100;
+/// A process that lets go of one lock lets go of the other in the same moment.
+const SECOND_STEPS_MAX: u32 = 20;
 
 /// What became of taking a lock.
-#[derive(Debug)]
-pub(super) enum Taken {
-    Ours(File),
-    /// Another process has it, or another store of this one.
-    InUse(String),
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    Ours,
+    /// Another process has it, or another store of this one; the process that signed it, if one has.
+    InUse(Option<String>),
 }
 
-/// Takes the lock; waits for a process that is about to end, and for no other.
-pub(super) fn take(lock: File) -> io::Result<Taken> {
-    take_waiting(lock, &mut || std::thread::sleep(STEP))
+/// Takes the lock; waits for a process that is about to end, and for no other. Says who has it, if it stays taken.
+pub(super) fn take(lock: &File) -> io::Result<Option<String>> {
+    Ok(match take_waiting(lock, STEPS_MAX, || holder(lock), pause)? {
+        Taken::Ours => None,
+        Taken::InUse(None) => Some("another process".to_owned()),
+        Taken::InUse(Some(process)) if is_at_work(&process) => Some(format!("process {process}")),
+        Taken::InUse(Some(process)) => Some(format!(
+            "process {process}, which has ended: a process that it started still has its files open"
+        )),
+    })
 }
 
-fn take_waiting(mut lock: File, wait: &mut dyn FnMut()) -> io::Result<Taken> {
-    for _ in 0..STEPS_MAX {
+/// Takes the lock of a data file, once the other one is ours; whether it stays taken.
+pub(super) fn take_second(data: &File) -> io::Result<bool> {
+    Ok(take_waiting(data, SECOND_STEPS_MAX, || None, pause)? != Taken::Ours)
+}
+
+fn pause() {
+    std::thread::sleep(STEP);
+}
+
+fn take_waiting(
+    lock: &File,
+    steps_max: u32,
+    holder: impl Fn() -> Option<String>,
+    mut pause: impl FnMut(),
+) -> io::Result<Taken> {
+    for _ in 0..steps_max {
         match lock.try_lock() {
-            Ok(()) => return Ok(Taken::Ours(lock)),
+            Ok(()) => return Ok(Taken::Ours),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) => {}
         }
-        let holder = holder(&mut lock);
-        if holder.as_deref().is_some_and(is_at_work) {
-            return Ok(Taken::InUse(named(holder.as_deref())));
+        if let Some(process) = holder().filter(|process| is_at_work(process)) {
+            return Ok(Taken::InUse(Some(process)));
         }
-        wait();
+        pause();
     }
-    let holder = holder(&mut lock);
-    let ended = "which has ended: a process that it started still has its files open";
-    Ok(Taken::InUse(match holder {
-        Some(process) => format!("process {process}, {ended}"),
-        None => named(None),
-    }))
+    Ok(Taken::InUse(holder()))
 }
 
 /// Writes down who has the lock.
@@ -54,15 +71,11 @@ pub(super) fn sign(mut lock: &File) -> io::Result<()> {
 }
 
 /// The process that wrote its id into the lock.
-fn holder(lock: &mut File) -> Option<String> {
+fn holder(mut lock: &File) -> Option<String> {
     let mut process = String::new();
     lock.rewind().and_then(|()| lock.read_to_string(&mut process)).ok()?;
     let process = process.trim();
     (!process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit())).then(|| process.to_owned())
-}
-
-fn named(holder: Option<&str>) -> String {
-    holder.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"))
 }
 
 /// Whether a process runs, and was not killed: one that was has its locks until it is gone.
@@ -111,32 +124,33 @@ mod tests {
     #[test]
     fn a_lock_of_a_process_that_is_gone_is_waited_for_and_then_taken() {
         let (file, lock) = taken(NO_PROCESS);
-        let (mut held, mut waits) = (Some(lock), 0);
-        let mut wait = || {
-            waits += 1;
+        let (mut held, mut pauses) = (Some(lock), 0);
+        let pause = || {
+            pauses += 1;
             drop(held.take());
         };
-        let taken = take_waiting(open(file.path()), &mut wait).unwrap();
-        assert!(matches!(taken, Taken::Ours(_)), "{taken:?}");
-        assert_eq!(waits, 1);
+        let ours = open(file.path());
+        assert_eq!(take_waiting(&ours, STEPS_MAX, || holder(&ours), pause).unwrap(), Taken::Ours);
+        assert_eq!(pauses, 1);
     }
 
     #[test]
-    fn a_lock_that_is_never_let_go_is_refused_in_the_end_and_says_that_its_process_is_gone() {
+    fn a_lock_that_is_never_let_go_is_refused_in_the_end_with_the_process_that_is_gone() {
         let (file, _lock) = taken(NO_PROCESS);
-        let mut waits = 0;
-        let Taken::InUse(by) = take_waiting(open(file.path()), &mut || waits += 1).unwrap() else {
-            panic!("it was taken")
-        };
-        assert!(by.contains(NO_PROCESS) && by.contains("has ended"), "{by}");
-        assert_eq!(waits, STEPS_MAX);
+        let (ours, mut pauses) = (open(file.path()), 0);
+        let found = take_waiting(&ours, STEPS_MAX, || holder(&ours), || pauses += 1).unwrap();
+        assert_eq!(found, Taken::InUse(Some(NO_PROCESS.to_owned())));
+        assert_eq!(pauses, STEPS_MAX);
+        assert!(!is_at_work(NO_PROCESS));
     }
 
     #[test]
     fn a_lock_of_a_process_at_work_is_refused_at_once() {
-        let (file, _lock) = taken(&std::process::id().to_string());
-        let taken = take_waiting(open(file.path()), &mut || panic!("it waited")).unwrap();
-        assert!(matches!(taken, Taken::InUse(by) if by.contains(&std::process::id().to_string())));
+        let process = std::process::id().to_string();
+        let (file, _lock) = taken(&process);
+        let ours = open(file.path());
+        let found = take_waiting(&ours, STEPS_MAX, || holder(&ours), || panic!("it waited")).unwrap();
+        assert_eq!(found, Taken::InUse(Some(process)));
     }
 
     #[test]

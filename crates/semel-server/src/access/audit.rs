@@ -112,7 +112,7 @@ impl Audit {
 
     /// Writes a line. What cannot be written down must not be done: an error here refuses the action.
     pub async fn note(&self, entry: Entry<'_>) -> Result<()> {
-        let line = self.line(&entry)?;
+        let line = Self::line(&entry)?;
         let To::File(file) = &self.to else {
             tracing::info!(target: "semel::audit", "{line}");
             return Ok(());
@@ -128,7 +128,7 @@ impl Audit {
         }
     }
 
-    fn line(&self, entry: &Entry<'_>) -> Result<String> {
+    fn line(entry: &Entry<'_>) -> Result<String> {
         let line = Line {
             // The wall clock as it is set now: people compare these lines with others.
             moment: rfc3339(SystemClock::new().now()),
