@@ -235,45 +235,62 @@ impl Reader {
     }
 
     fn page(&self, scan: &Scan) -> Page {
-        let first = scan.after.as_ref().map(index_key);
-        let wanted = LOOKS_MAX.saturating_add(scan.limit);
-        let entries = self.index.from(first.as_ref(), &scan.filter.states, wanted);
-        let may_be_more = entries.len() >= wanted;
         let mut page = Page::default();
         let mut last = scan.after;
-        for entry in entries {
-            if page.records.len().saturating_add(page.damaged.len()) >= scan.limit {
-                page.next = last;
-                return page;
-            }
-            // Also past what is not shown, or a walk would never get beyond many of them.
-            let behind = last_id_like(&entry.id);
-            last = last.max(Some(behind));
-            let record = match self.read(&entry, Asked::Any) {
-                Ok(Some(record)) => record,
-                Ok(None) => continue,
-                Err(why) => {
-                    // Only half of its id is known, so the page before has shown it if that half was its last.
-                    if scan.after.is_none_or(|after| behind > after) {
-                        page.damaged.push((behind, why));
-                    }
-                    continue;
+        let mut first = scan.after.as_ref().map(index_key);
+        let mut looks_left = LOOKS_MAX.saturating_add(scan.limit);
+        // One more than the page shows says whether there is a next one; a filter that matches little needs many.
+        let mut wanted = scan.limit.saturating_add(1);
+        loop {
+            wanted = wanted.min(looks_left);
+            let entries = self.index.from(first.as_ref(), &scan.filter.states, wanted);
+            looks_left = looks_left.saturating_sub(entries.len());
+            for entry in &entries {
+                if page.records.len().saturating_add(page.damaged.len()) >= scan.limit {
+                    page.next = last;
+                    return page;
                 }
-            };
-            let id = record.key.id();
-            if scan.after.is_some_and(|after| id <= after) {
-                continue;
+                self.look(entry, scan, &mut page, &mut last);
             }
-            last = Some(id);
-            if scan.filter.matches(&record, self.clock.now()) {
-                page.records.push(record);
+            let next = entries.last().filter(|_| entries.len() >= wanted).map(|entry| id_after(&entry.id));
+            match next {
+                Some(next @ Some(_)) if looks_left > 0 => first = next,
+                Some(_) => {
+                    page.next = last;
+                    return page;
+                }
+                None => return page,
             }
+            wanted = wanted.saturating_mul(4);
         }
-        if may_be_more {
-            page.next = last;
-        }
-        page
     }
+
+    /// Puts the record at an entry on a page, if it is to be shown.
+    fn look(&self, entry: &Entry, scan: &Scan, page: &mut Page, last: &mut Option<RecordId>) {
+        // Also past what is not shown, or a walk would never get beyond many of them.
+        let behind = last_id_like(&entry.id);
+        *last = (*last).max(Some(behind));
+        match self.read(entry, Asked::Any) {
+            Ok(Some(record)) => {
+                let id = record.key.id();
+                if scan.after.is_some_and(|after| id <= after) {
+                    return;
+                }
+                *last = Some(id);
+                if scan.filter.matches(&record, self.clock.now()) {
+                    page.records.push(record);
+                }
+            }
+            // Only half of its id is known, so the page before has shown it if that half was its last.
+            Err(why) if scan.after.is_none_or(|after| behind > after) => page.damaged.push((behind, why)),
+            Ok(None) | Err(_) => {}
+        }
+    }
+}
+
+/// The first half of an id after this one; `None` after the last.
+fn id_after(id: &IndexKey) -> Option<IndexKey> {
+    u128::from_be_bytes(*id).checked_add(1).map(u128::to_be_bytes)
 }
 
 /// The last id that begins like this.

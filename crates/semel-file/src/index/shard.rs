@@ -12,6 +12,9 @@ use crate::format::frame::IndexKey;
 /// How many entries know their earliest due together.
 pub(crate) const GROUP: usize = 64;
 
+/// How many candidates for a page are gathered at least before the first ones among them are chosen.
+const CANDIDATES_MIN: usize = 256;
+
 /// The entries whose ids begin with the same byte.
 pub(crate) struct Shard {
     /// The byte that they begin with.
@@ -167,19 +170,26 @@ impl Shard {
         is_wanted: impl Fn(&Entry) -> bool,
     ) -> Vec<Entry> {
         let first = first.map(packed_id).filter(|_| first.is_some_and(|[byte, ..]| *byte == self.number));
-        let mut found: Vec<Entry> = self
-            .entries
-            .iter()
-            .filter(|packed| first.is_none_or(|first| *id_of(packed) >= first[..]))
-            .map(|packed| Entry::unpack(self.number, packed))
-            .filter(is_wanted)
-            .collect();
-        if found.len() > limit && limit > 0 {
-            found.select_nth_unstable_by_key(limit, |entry| entry.id);
+        let mut found: Vec<&Packed> = Vec::new();
+        // The greatest id that can still be among the first ones: most entries cost one comparison.
+        let mut bound: Option<&[u8]> = None;
+        for packed in self.entries.iter() {
+            let id = id_of(packed);
+            let is_behind =
+                first.is_some_and(|first| *id < first[..]) || bound.is_some_and(|bound| id > bound);
+            if is_behind || !is_wanted(&Entry::unpack(self.number, packed)) {
+                continue;
+            }
+            found.push(packed);
+            if found.len() >= limit.saturating_mul(2).max(CANDIDATES_MIN) {
+                found.select_nth_unstable_by_key(limit, |packed| id_of(packed));
+                found.truncate(limit);
+                bound = found.iter().map(|packed| id_of(packed)).max();
+            }
         }
+        found.sort_unstable_by_key(|packed| id_of(packed));
         found.truncate(limit);
-        found.sort_unstable_by_key(|entry| entry.id);
-        found
+        found.into_iter().map(|packed| Entry::unpack(self.number, packed)).collect()
     }
 
     /// The entries from `first` on that run or are held and are wanted, in the order of their ids.

@@ -23,5 +23,6 @@ mod one_opener;
 mod scale;
 mod sharing;
 mod simulation;
+mod sweeping;
 mod sync;
 mod tamper;

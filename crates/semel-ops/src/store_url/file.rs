@@ -138,6 +138,15 @@ fn room(stat: &StatFs) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use semel::machine::claim::Ask;
+    use semel::record::Keep;
+    use semel::store::{Store as _, Swap};
+    use semel::{Claim, Decision, Fingerprint, Key, Lapse, Outcome, Semel};
+    use semel_testkit::ManualClock;
+    use semel_testkit::sample::{LONG, ask, done};
+
     use super::*;
 
     #[test]
@@ -151,6 +160,93 @@ mod tests {
         let made = place.path().join("store");
         drop(open(&made).expect("is made"));
         assert_eq!(open_existing(&made).expect("is there").count(), Some(0));
+    }
+
+    /// The same store without a way of its own to count.
+    struct Walked;
+
+    impl OperatedStore for Walked {
+        fn survives(&self) -> &'static str {
+            "a test"
+        }
+    }
+
+    fn key(name: &str) -> Key {
+        Key::scoped(["shop"], "charge", name).expect("is a key")
+    }
+
+    /// A store with records in every state, duplicates, mismatches, lapsed leases, some that are past their time, and some
+    /// that cannot be read.
+    async fn every_kind_of_record(folder: &Path) -> Arc<FileStore> {
+        let clock = ManualClock::at(1_000_000_000_000);
+        let store = FileStore::builder(folder).clock(clock.clone()).segment_bytes(64 << 10).inline();
+        let store = Arc::new(store.open().expect("is made"));
+        let semel = Semel::builder_shared(store.clone()).no_sweep().build().expect("is an engine");
+        for number in 0..400 {
+            let lapse = if number % 3 == 0 { Lapse::Hold } else { Lapse::Rerun };
+            let lease = Duration::from_secs(if number % 2 == 0 { 10 } else { 600 });
+            let claim = |request: &str| {
+                let fingerprint = Fingerprint::of(request).expect("is JSON");
+                let claim =
+                    Claim::new(&key(&format!("order-{number}"))).retention(LONG).fingerprint(fingerprint);
+                claim.lapse(lapse).lease(lease)
+            };
+            let Ok(Decision::Run(permit)) = semel.claim(claim("one")).await else { panic!("it is new") };
+            drop(semel.claim(claim("one")).await);
+            drop(semel.claim(claim("another")).await);
+            match number % 5 {
+                0 => drop(permit.complete(Outcome::success([7; 90])).await),
+                1 => drop(permit.release("try again").await),
+                2 => drop(permit.hold("ask the bank").await),
+                _ => drop(permit),
+            }
+        }
+        for number in 0..50 {
+            let ask = Ask { retention: Duration::from_secs(20), ..ask(&key(&format!("past-{number}"))) };
+            let write = done(&ask, &Outcome::success(*b"past")).expect("is new");
+            // The store keeps them for longer than they count.
+            let keep = if number % 2 == 0 { Keep::Forever } else { write.keep };
+            drop(store.swap([Swap { expected: None, next: write.next, keep }].into()).await);
+        }
+        semel.close().await.expect("is closed");
+        clock.advance(Duration::from_secs(25));
+        store
+    }
+
+    /// Damages a frame in the middle of the oldest segment, and everything behind a place of the next.
+    fn damage(folder: &Path) {
+        let names =
+            std::fs::read_dir(folder).expect("is a folder").map(|entry| entry.expect("is a file").path());
+        let mut segments: Vec<_> =
+            names.filter(|path| path.extension().is_some_and(|end| end == "log")).collect();
+        segments.sort();
+        for (path, (from, bytes)) in segments.iter().zip([(9_000, 1), (40_000, 25_000)]) {
+            let mut content = std::fs::read(path).expect("is a segment");
+            content.iter_mut().skip(from).take(bytes).for_each(|byte| *byte ^= 0x55);
+            std::fs::write(path, content).expect("is written");
+        }
+    }
+
+    #[tokio::test]
+    async fn counting_from_front_to_back_counts_what_a_walk_counts() {
+        let folder = tempfile::tempdir().expect("a folder for a test");
+        let store = every_kind_of_record(folder.path()).await;
+        let walked = Opened::new(store.clone(), Walked);
+        let operated = Folder { path: folder.path().to_path_buf(), store: store.clone() };
+        let visited = Opened::new(store, operated);
+        for is_damaged in [false, true] {
+            if is_damaged {
+                damage(folder.path());
+            }
+            let expected = walked.count_all(3, |_, _| {}).await.expect("is counted");
+            let counted = visited.count_all(3, |_, _| {}).await.expect("is counted");
+            assert_eq!(format!("{counted:?}"), format!("{expected:?}"));
+            let Counted { running, done, released, held, lapsed, duplicates, mismatches, .. } = counted;
+            let all = [running, done, released, held, lapsed, duplicates, mismatches];
+            assert!(all.iter().all(|count| *count > 0), "{counted:?}");
+            assert_eq!(counted.damaged > 5, is_damaged, "{}", counted.damaged);
+            assert!((1..=25).contains(&counted.past), "{counted:?}");
+        }
     }
 
     #[test]
