@@ -192,7 +192,7 @@ pub enum SwapReply {
     /// Nothing changed: the store is at its bound and takes no new record. Never the answer to a swap
     /// of a record that is there.
     Full,
-    /// Nothing changed: the record that is there cannot be read, and this is why.
+    /// Nothing changed: the record that is there cannot be read, or no new one can be written now, and this is why.
     Damaged(Error),
 }
 
