@@ -117,7 +117,7 @@ async fn sweep(
     removed: Arc<AtomicU64>,
 ) -> Result<()> {
     while !is_over.load(Ordering::Relaxed) {
-        tokio::time::sleep(std::env::var("SEMEL_X_SWEEP_MS").ok().and_then(|v| v.parse().ok()).map_or(SWEEP_EVERY, Duration::from_millis)).await;
+        tokio::time::sleep(SWEEP_EVERY).await;
         loop {
             let swept = load.contestant.store().sweep(SWEEP_BATCH).await?.value;
             removed.fetch_add(swept.removed as u64, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Whether the store still works. After one failed write or sync it never does again: what the disk holds then is known only
-//! to whoever opens it anew.
+//! Whether the store still works. After one failed write or sync of the log it never does again: what the disk holds then is
+//! known only after it is opened anew.
 
 use std::sync::{Arc, OnceLock};
 
@@ -31,7 +31,7 @@ impl Health {
         }
     }
 
-    /// What to tell those whose writes were under way when it ended.
+    /// The error of calls whose writes were under way when it ended.
     pub(crate) fn unknown(&self) -> Error {
         let why = self.0.get().map_or("it was closed", |why| &**why);
         Error::new(

@@ -201,6 +201,10 @@ fn heard(swap: Swap, reply: SwapReply, now: Timestamp, report: &mut Report) -> R
             let same = is_the_same(&there, swap.next.unstamped());
             more(if same { &mut report.already_there } else { &mut report.other_there });
         }
+        // Not of the record that is there: none can be written now.
+        SwapReply::Damaged(error) if error.kind() == semel::ErrorKind::Unavailable => {
+            bail!("{error}; then run the same command again")
+        }
         SwapReply::Damaged(error) => {
             eprintln!("warning: the record {} that is there cannot be read: {error}", swap.id());
             more(&mut report.unreadable);

@@ -21,6 +21,8 @@ use crate::index::Index;
 /// How long to wait before a segment that could not be made is tried again; twice as long after each further try.
 const TRY_AGAIN_FIRST: Duration = Duration::from_millis(200);
 const TRY_AGAIN_MOST: Duration = Duration::from_secs(5);
+/// How long the disk is left to the log between two pieces of a segment: about as long as a piece takes.
+const PIECE_PAUSE: Duration = Duration::from_millis(4);
 
 /// What can wait.
 enum Chore {
@@ -46,6 +48,15 @@ enum By {
     Thread(JoinHandle<()>),
 }
 
+/// How fast a segment is made.
+#[derive(Clone, Copy, PartialEq)]
+enum Pace {
+    /// At once: a caller waits for it.
+    AtOnce,
+    /// With pauses, so that the syncs of the log do not queue behind it.
+    BesideTheLog,
+}
+
 struct Work {
     disk: Arc<dyn Disk>,
     store: StoreId,
@@ -62,6 +73,8 @@ struct Todo {
     spare: Spare,
     chores: VecDeque<Chore>,
     is_stopped: bool,
+    /// The writer waits for the segment.
+    is_awaited: bool,
     /// Why nothing will ever be done again.
     failure: Option<Arc<str>>,
 }
@@ -109,6 +122,12 @@ impl Maintenance {
     /// The segment that was asked for, once it is there.
     pub(crate) fn take_spare(&self) -> Result<(Arc<Segment>, u32), NoSpare> {
         self.try_again_inline();
+        let taken = self.wait_for_spare();
+        self.work.todo().is_awaited = false;
+        taken
+    }
+
+    fn wait_for_spare(&self) -> Result<(Arc<Segment>, u32), NoSpare> {
         let mut todo = self.work.todo();
         loop {
             match std::mem::take(&mut todo.spare) {
@@ -122,6 +141,8 @@ impl Maintenance {
                     if let Some(why) = &todo.failure {
                         return Err(NoSpare::Failed(Arc::clone(why)));
                     }
+                    todo.is_awaited = true;
+                    self.work.changed.notify_all();
                     todo = self.work.changed.wait(todo).unwrap_or_else(PoisonError::into_inner);
                 }
                 Spare::None => return Err(NoSpare::Failed("no segment was asked for".into())),
@@ -171,7 +192,7 @@ impl Maintenance {
     fn nudge(&self) {
         match self.by {
             By::None => {}
-            By::Caller => while self.work.do_one() {},
+            By::Caller => while self.work.do_one(Pace::AtOnce) {},
             By::Thread(_) => self.work.changed.notify_all(),
         }
     }
@@ -179,7 +200,7 @@ impl Maintenance {
     /// Without a thread, a caller that needs the segment is what tries again.
     fn try_again_inline(&self) {
         if matches!(self.by, By::Caller) {
-            self.work.make_spare();
+            self.work.make_spare(Pace::AtOnce);
         }
     }
 
@@ -210,7 +231,7 @@ impl Work {
         let _at_the_end = AtTheEnd(self);
         let mut pause = TRY_AGAIN_FIRST;
         loop {
-            while self.do_one() {}
+            while self.do_one(Pace::BesideTheLog) {}
             let todo = self.todo();
             if todo.is_stopped {
                 if todo.chores.is_empty() {
@@ -220,8 +241,8 @@ impl Work {
                 // Time may mend it, and so may a segment that is removed meanwhile.
                 drop(self.changed.wait_timeout(todo, pause));
                 pause = pause.saturating_mul(2).min(TRY_AGAIN_MOST);
-                while self.do_one() {}
-                self.make_spare();
+                while self.do_one(Pace::BesideTheLog) {}
+                self.make_spare(Pace::BesideTheLog);
             } else if todo.chores.is_empty() && !matches!(todo.spare, Spare::Wanted(_)) {
                 pause = TRY_AGAIN_FIRST;
                 drop(self.changed.wait(todo));
@@ -230,7 +251,7 @@ impl Work {
     }
 
     /// Does one thing, the most urgent first; whether there was one.
-    fn do_one(&self) -> bool {
+    fn do_one(&self, pace: Pace) -> bool {
         let chore = {
             let mut todo = self.todo();
             if matches!(todo.spare, Spare::Wanted(_)) && !todo.is_stopped {
@@ -243,7 +264,7 @@ impl Work {
             }
         };
         match chore {
-            None => self.make_spare(),
+            None => self.make_spare(pace),
             Some(Chore::Hint(segment, end)) => {
                 if let Err(error) = hints::write(&*self.disk, self.store, &segment, end, &self.index) {
                     tracing::warn!(%error, segment = segment.name(), "semel: no hint; the next start is slower");
@@ -259,16 +280,28 @@ impl Work {
     }
 
     /// Makes the segment that is wanted, if one is.
-    fn make_spare(&self) {
+    fn make_spare(&self, pace: Pace) {
         let todo = self.todo();
         let Some(wanted) = todo.spare.wanted().filter(|_| !todo.is_stopped) else { return };
         drop(todo);
-        let mut between = || if self.todo().is_stopped { Err(stopped()) } else { Ok(()) };
+        let mut between = || self.rest(pace);
         let made = prepare_in_pieces(&*self.disk, self.store, wanted.number, wanted.bytes, &mut between);
         let made = Spare::made(wanted, made);
         self.notice(&made);
         self.todo().spare = made;
         self.changed.notify_all();
+    }
+
+    /// Leaves the disk to the log for a moment, if the writer does not wait for just this segment.
+    fn rest(&self, pace: Pace) -> io::Result<()> {
+        let todo = self.todo();
+        if todo.is_stopped {
+            return Err(stopped());
+        }
+        if pace == Pace::BesideTheLog && !todo.is_awaited {
+            drop(self.changed.wait_timeout(todo, PIECE_PAUSE));
+        }
+        Ok(())
     }
 
     /// Lets new claims be refused, or taken again, and says why: once, however often it is tried.

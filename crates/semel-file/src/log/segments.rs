@@ -1,4 +1,4 @@
-//! All segments, for whoever reads.
+//! All segments that are read from.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};

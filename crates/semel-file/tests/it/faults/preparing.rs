@@ -1,6 +1,7 @@
 //! The next segment cannot be prepared: nothing that was acknowledged is at stake, so it is tried again, new claims are
 //! refused with the reason meanwhile, and what runs can end.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use semel::machine::settle::complete;
@@ -12,7 +13,7 @@ use semel_testkit::{ManualClock, sample};
 use tokio::runtime::Runtime;
 
 use crate::dice::Dice;
-use crate::disk::{Image, Refusal, RefusingDisk, SimulatedDisk, Step, Survival, Syncs};
+use crate::disk::{Image, Operation, Refusal, RefusingDisk, SimulatedDisk, Step, Survival, Syncs};
 
 const EIO: i32 = 5;
 const EACCES: i32 = 13;
@@ -193,4 +194,25 @@ fn a_maintenance_thread_that_panics_stops_the_store_with_a_reason() {
     assert_eq!(later.kind(), ErrorKind::Unavailable);
     assert!(later.to_string().contains("maintenance thread"), "{later}");
     assert!(bench.survives_a_cut(&taken));
+}
+
+/// A sync of the log waits behind whatever the disk has still to write: a whole segment of zeros would be a pause.
+#[test]
+fn at_most_a_piece_of_a_segment_waits_for_its_sync() {
+    let disk = SimulatedDisk::new();
+    let builder = FileStore::on(Arc::new(disk.clone())).clock(ManualClock::at(1_000_000_000_000));
+    drop(builder.segment_bytes(4 << 20).inline().open().unwrap());
+    let (mut waiting, mut waited_most) = (HashMap::new(), 0);
+    for operation in disk.journal() {
+        match operation {
+            Operation::Write { file, bytes, .. } => {
+                let waits = waiting.entry(file).or_insert(0);
+                *waits += bytes.len();
+                waited_most = waited_most.max(*waits);
+            }
+            Operation::Sync { file } => drop(waiting.remove(&file)),
+            _ => {}
+        }
+    }
+    assert_eq!(waited_most, 1 << 20);
 }
