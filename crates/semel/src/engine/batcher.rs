@@ -199,8 +199,9 @@ impl Batcher {
     fn hand_over(self: &Arc<Self>, waits: Waits, course: Box<dyn Answerable>) -> Result<()> {
         let runtime = Handle::try_current().map_err(|_| no_runtime())?;
         let driver = self.driver(&runtime);
-        driver.take_in(waits, course);
-        driver.start(&runtime);
+        if driver.take_in(waits, course) == Task::Acts {
+            driver.start(&runtime);
+        }
         Ok(())
     }
 
@@ -347,6 +348,14 @@ struct Queue {
     is_driven: bool,
 }
 
+/// Whether the task has something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    Acts,
+    /// Nothing changes for it until a batch lands.
+    Waits,
+}
+
 /// Something on its way.
 enum Flight {
     Load(Reply<Vec<Loaded>>, Box<dyn Answerable>),
@@ -395,17 +404,23 @@ impl Driver {
         lock(&self.queue).is_driven
     }
 
-    fn take_in(&self, waits: Waits, course: Box<dyn Answerable>) {
+    fn take_in(&self, waits: Waits, course: Box<dyn Answerable>) -> Task {
         let mut queue = lock(&self.queue);
         match waits {
             Waits::Load(reply) => queue.hand(Flight::Load(reply, course)),
             Waits::Pause(pause) => queue.hand(Flight::Pause(pause, course)),
-            Waits::Turn(swap) => queue.waiting.push_back((swap, course)),
+            Waits::Turn(swap) => {
+                queue.waiting.push_back((swap, course));
+                if queue.is_driven && !queue.has_batch() {
+                    return Task::Waits;
+                }
+            }
             Waits::Swap(reply) => {
                 self.count_batch(&mut queue);
                 queue.hand(Flight::Swaps(reply, vec![course]));
             }
         }
+        Task::Acts
     }
 
     /// Starts the task, or wakes it.
@@ -437,7 +452,7 @@ impl Driver {
     fn next_flights(&self) -> Vec<Flight> {
         let mut queue = lock(&self.queue);
         let mut flights = std::mem::take(&mut queue.handed);
-        while queue.batches < IN_FLIGHT_MAX && !queue.waiting.is_empty() {
+        while queue.has_batch() {
             let ride = queue.waiting.len().min(BATCH_SWAPS_MAX);
             let (swaps, courses): (Swaps, Vec<_>) = queue.waiting.drain(..ride).unzip();
             let reply = self.send(|store| store.swap(swaps));
@@ -485,7 +500,8 @@ impl Driver {
             StoreCall::Pause(pause) => Waits::Pause(pause),
             StoreCall::Load(id) => Waits::Load(self.send(|store| store.load(vec![id]))),
         };
-        self.take_in(waits, course);
+        // The task is the caller, or is started by it.
+        let _ = self.take_in(waits, course);
     }
 
     /// Asks the store; an engine that is closed or gone is an answer too.
@@ -510,6 +526,17 @@ impl Driver {
 }
 
 impl Queue {
+    /// Whether a batch should leave now: at once if none is on its way; beside another one only if it is about as large,
+    /// or else every large batch would be followed by a few swaps that came first.
+    fn has_batch(&self) -> bool {
+        let waiting = self.waiting.len();
+        match self.batches {
+            0 => waiting > 0,
+            IN_FLIGHT_MAX.. => false,
+            _ => waiting > 0 && waiting >= self.courses / 2,
+        }
+    }
+
     fn hand(&mut self, flight: Flight) {
         self.courses = self.courses.saturating_add(flight.courses());
         self.handed.push(flight);
