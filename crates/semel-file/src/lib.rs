@@ -52,6 +52,7 @@ mod reclaimer;
 mod recovery;
 mod store;
 mod sweeper;
+mod threads;
 mod visit;
 mod writer;
 

@@ -2,7 +2,6 @@
 //! threads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use semel::Result;
 
@@ -14,6 +13,7 @@ use crate::format::walk::{Step, Walk};
 use crate::index::{Entry, Index, SHARDS, Shard, shard_of};
 use crate::log::hints::Hint;
 use crate::log::segment::Segment;
+use crate::threads::on_threads;
 
 /// Loads the index.
 pub(crate) struct Loader<'a> {
@@ -68,10 +68,11 @@ enum Failure {
 impl Loader<'_> {
     /// Loads what sealed segments, the oldest first, and then the newest have.
     pub(crate) fn load(&self, oldest: u32, sealed: &[Sealed], newest: Vec<Entry>) -> Result<Loaded> {
-        let mut sources = self.each(sealed.len(), |at| match sealed.get(at) {
+        let sources = on_threads(self.threads, sealed.len(), |at| match sealed.get(at) {
             Some(sealed) => self.source(sealed),
             None => Ok(Source::Frames(Frames::default())),
-        })?;
+        });
+        let mut sources: Vec<Source> = sources.into_iter().collect::<Result<_>>()?;
         sources.push(Source::Frames(Frames::new(newest)));
         loop {
             match self.load_from(oldest, &sources) {
@@ -116,13 +117,13 @@ impl Loader<'_> {
 
     fn load_from(&self, oldest: u32, sources: &[Source]) -> std::result::Result<(Index, Vec<Live>), Failure> {
         let index = Index::new();
-        let shards = self.each(SHARDS, |number| {
+        let shards = on_threads(self.threads, SHARDS, |number| {
             let number = u8::try_from(number).unwrap_or(u8::MAX);
             self.load_shard(&index, number, oldest, sources)
-        })?;
+        });
         let mut live = vec![Live::default(); sources.len()];
-        for of_shard in &shards {
-            for (all, more) in live.iter_mut().zip(of_shard) {
+        for of_shard in shards {
+            for (all, more) in live.iter_mut().zip(of_shard?) {
                 all.records = all.records.saturating_add(more.records);
                 all.bytes = all.bytes.saturating_add(more.bytes);
             }
@@ -168,40 +169,6 @@ impl Loader<'_> {
             }
         }
         Ok(())
-    }
-
-    /// What `work` returns for every number below `count`, in order; on all threads.
-    fn each<T: Send, E: Send>(
-        &self,
-        count: usize,
-        work: impl Fn(usize) -> std::result::Result<T, E> + Sync,
-    ) -> std::result::Result<Vec<T>, E> {
-        if self.threads < 2 || count < 2 {
-            return (0..count).map(work).collect();
-        }
-        let next = AtomicUsize::new(0);
-        let take_part = || {
-            let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-            let numbers = numbers.take_while(|number| *number < count);
-            numbers.map(|number| work(number).map(|done| (number, done))).collect()
-        };
-        let parts: Vec<std::result::Result<Vec<(usize, T)>, E>> = std::thread::scope(|scope| {
-            // Without another thread, this one does it all.
-            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, take_part).ok();
-            let others: Vec<_> = (1..self.threads).filter_map(spawn).collect();
-            let own = take_part();
-            let join = |other: std::thread::ScopedJoinHandle<'_, _>| match other.join() {
-                Ok(done) => done,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            others.into_iter().map(join).chain([own]).collect()
-        });
-        let mut all: Vec<(usize, T)> = Vec::with_capacity(count);
-        for part in parts {
-            all.extend(part?);
-        }
-        all.sort_unstable_by_key(|(number, _)| *number);
-        Ok(all.into_iter().map(|(_, done)| done).collect())
     }
 }
 

@@ -2,8 +2,7 @@
 //! disk is read from front to back and each megabyte once.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use semel::Result;
 use semel::clock::Timestamp;
@@ -13,6 +12,7 @@ use crate::format::walk::{Step, Walk};
 use crate::index::{Entry, SHARDS};
 use crate::log::segment::Segment;
 use crate::reader::{Asked, Reader};
+use crate::threads::on_threads;
 
 /// On how many threads records are read and decoded.
 const THREADS: usize = 2;
@@ -60,15 +60,14 @@ impl<F: Fn(Visited)> Shown<'_, F> {
 pub(crate) fn visit(reader: &Reader, see: impl Fn(Visited) + Sync) {
     let segments = reader.segments.all();
     // Up to where the frames of each segment were read one behind the other.
-    let read_until = Mutex::new(BTreeMap::new());
-    on_threads(segments.len(), |at| {
-        if let Some(segment) = segments.get(at) {
-            let end = visit_segment(reader, segment, &see);
-            read_until.lock().unwrap_or_else(PoisonError::into_inner).insert(segment.number, end);
-        }
-    });
-    let read_until = read_until.into_inner().unwrap_or_else(PoisonError::into_inner);
-    on_threads(SHARDS, |shard| {
+    let read_until: BTreeMap<u32, u32> = on_threads(THREADS, segments.len(), |at| {
+        let segment = segments.get(at)?;
+        Some((segment.number, visit_segment(reader, segment, &see)))
+    })
+    .into_iter()
+    .flatten()
+    .collect();
+    on_threads(THREADS, SHARDS, |shard| {
         let is_left = |entry: &Entry| read_until.get(&entry.segment).is_none_or(|end| entry.offset >= *end);
         visit_entries(reader, u8::try_from(shard).unwrap_or(u8::MAX), is_left, &see);
     });
@@ -103,20 +102,4 @@ fn visit_entries(reader: &Reader, shard: u8, is_left: impl Fn(&Entry) -> bool, s
         shown.add(reader.read(&entry, Asked::Any));
     }
     shown.show();
-}
-
-/// Does the work for each number below `count`, on all threads.
-fn on_threads(count: usize, work: impl Fn(usize) + Sync) {
-    let next = AtomicUsize::new(0);
-    let take_part = || {
-        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-        numbers.take_while(|number| *number < count).for_each(&work);
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..THREADS.min(count) {
-            // Without another thread, this one does it all.
-            drop(std::thread::Builder::new().spawn_scoped(scope, take_part));
-        }
-        take_part();
-    });
 }
