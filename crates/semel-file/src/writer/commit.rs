@@ -52,7 +52,7 @@ impl Writer {
         if self.run.end() > self.run.start {
             self.start.usage.written(self.run.bytes.len() as u64);
             self.start.tail = self.run.end();
-            // Before anybody is told. If it fails, the bound is lower, which changes nothing for them.
+            // Before callers are answered. If it fails, the bound is lower, which changes nothing for them.
             drop(self.start.witness.note(self.start.active.number, self.start.tail));
             self.apply();
         }
