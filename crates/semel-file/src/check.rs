@@ -37,7 +37,7 @@ pub struct Findings {
     pub frames: u64,
     /// How many records: the last whole word on each key, the ones past their keep included.
     pub records: u64,
-    /// Bytes of a last write that a crash cut off. Nobody was told about it, and the next opening drops it.
+    /// Bytes of a last write that a crash cut off. It was never acknowledged, and the next opening drops it.
     pub unfinished_bytes: u64,
     /// What is not as it was written.
     pub damages: Vec<Damage>,

@@ -3,11 +3,11 @@
 
 use crate::format::frame::Head;
 use crate::format::header::HEADER_BYTES;
+use crate::format::name;
 use crate::format::walk::{Step, Walk};
 use crate::index::Entry;
 use crate::index::entry::Kept;
 use crate::log::appender::Appender;
-use crate::log::segment::Segment;
 use crate::reader::Reader;
 use crate::sweeper::Sweeper;
 
@@ -94,7 +94,9 @@ impl Reclaimer {
     /// The frames that still count in the next part of the oldest segment. Records past their keep are removed instead.
     fn live_frames(&mut self, log: &mut Appender, reader: &Reader) -> Option<Reclaim> {
         let (number, usage) = log.usage().oldest_sealed()?;
-        let segment = reader.segments.get(number)?;
+        let Some(segment) = reader.segments.get(number) else {
+            return self.leave_alone(&name::segment(number), 0, "it is missing");
+        };
         let end = u32::try_from(usage.bytes).unwrap_or(u32::MAX);
         let until = self.moved_until.saturating_add(READ_BYTES).min(end);
         let mut walk = Walk::from(&*segment.file, segment.seed, self.moved_until, end);
@@ -103,8 +105,10 @@ impl Reclaimer {
             let at = walk.at();
             let frame = match walk.next() {
                 Ok(Step::Frame(frame)) => frame,
-                Ok(Step::End | Step::Damaged) => return self.leave_alone(&segment, at, "it is damaged"),
-                Err(error) => return self.leave_alone(&segment, at, &error.to_string()),
+                Ok(Step::End | Step::Damaged) => {
+                    return self.leave_alone(&segment.name(), at, "it is damaged");
+                }
+                Err(error) => return self.leave_alone(&segment.name(), at, &error.to_string()),
             };
             let Some(from) = Entry::of_frame(number, &frame).filter(|from| reader.index.is_current(from))
             else {
@@ -123,10 +127,9 @@ impl Reclaimer {
     /// The oldest segment cannot be read: it stays as it is, and a caller that asks for a record in it gets an error.
     /// Everything else goes on, only the log grows.
     #[cold]
-    fn leave_alone(&mut self, segment: &Segment, at: u32, why: &str) -> Option<Reclaim> {
+    fn leave_alone(&mut self, segment: &str, at: u32, why: &str) -> Option<Reclaim> {
         self.state = Reclaiming::Damaged;
-        let name = segment.name();
-        tracing::error!(name, at, why, "semel: a segment cannot be reclaimed; run `semel file verify`");
+        tracing::error!(segment, at, why, "semel: a segment cannot be reclaimed; run `semel file verify`");
         None
     }
 }

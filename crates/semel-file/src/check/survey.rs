@@ -152,8 +152,7 @@ impl<'a> Survey<'a> {
         Ok(Some((Segment::new(self.store, number, file), content)))
     }
 
-    /// Whether a segment without a whole header was not begun yet, or not more than with a first run that nobody was told
-    /// about.
+    /// Whether a segment without a whole header was not begun yet, or only with a first run that was never acknowledged.
     fn may_be_spare(&self, segment: &Segment, content: &[u8], ends: Ends) -> Result<bool> {
         let was_begun = self.slot.is_some_and(|slot| slot.covers(segment.number));
         if was_begun || !matches!(ends, Ends::Open) {

@@ -38,7 +38,7 @@ impl Tail {
         Self { file, store, sequence: found.sequence.saturating_add(1), is_warned: false }
     }
 
-    /// Everything up to this byte of this segment is synced, and its callers are about to be told. A failure is no
+    /// Everything up to this byte of this segment is synced, and its callers are about to be answered. A failure is no
     /// reason to stop: the bound stays where it was.
     pub(crate) fn note(&mut self, segment: u32, end: u32) -> io::Result<()> {
         let slot = Slot { sequence: self.sequence, segment, end, stop: Stop::NotYet };
