@@ -280,9 +280,10 @@ impl Appender {
         self.state.capacity = capacity;
         self.state.usage.open();
         self.reader.segments.add(Arc::clone(&self.state.active));
-        self.maintenance.hint(sealed, self.state.previous_end);
         let number = self.state.active.number.saturating_add(1);
+        // First: the hint can wait, and a caller may have to wait for the segment.
         self.maintenance.want_spare(Wanted { number, bytes: self.state.next_segment_bytes() });
+        self.maintenance.hint(sealed, self.state.previous_end);
         self.begin();
         Ok(())
     }
