@@ -71,9 +71,7 @@ fn every_part_of_the_durable_store_runs_to_its_end_and_names_every_contestant() 
     for contestant in databases.into_iter().chain(others) {
         assert!(run.lines(&contestant) > 0, "{contestant}: {}", run.printed);
     }
-    for part in
-        ["Cycles", "The disk alone", "Waiting", "Opening", "Removing", "Growth", "Disk in", "Bars"]
-    {
+    for part in ["Cycles", "The disk alone", "Waiting", "Opening", "Removing", "Growth", "Disk in", "Bars"] {
         assert!(run.printed.contains(part), "{part}: {}", run.printed);
     }
     run.ends_well("file", 23);

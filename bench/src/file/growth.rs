@@ -151,8 +151,7 @@ pub(super) fn describe(page: &mut Page, args: &FileArgs) {
         ("Growth: opening after kill -9", "seconds: less is better", Metric::SecondsAfterKill),
     ] {
         let shown = if axis.starts_with("seconds") { THOUSANDTHS } else { WHOLE };
-        let bar =
-            |row: &Row| (count(row.case.load, "key"), ChartBar::of(row, metric, shown, ""));
+        let bar = |row: &Row| (count(row.case.load, "key"), ChartBar::of(row, metric, shown, ""));
         page.panel(Panel::new(title, axis, page.rows.of(GROWTH), bar));
     }
     page.bars.extend(bars(&page.rows, args));

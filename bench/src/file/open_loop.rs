@@ -332,8 +332,8 @@ mod tests {
         });
         let [claims, _] = load.open_loop(&runtime, 1_000.0, Duration::from_millis(300)).unwrap();
         assert!(claims[&Metric::LongestUs] >= 60_000.0, "{claims:?}");
-        // 60 of 300 were due in the pause: nine in ten waited less than a tenth of them did.
+        // 60 of 300 were due in the pause, and three of them waited nearly as long as the first.
         assert!(claims[&Metric::P99Us] >= 40_000.0, "{claims:?}");
-        assert_eq!(claims[&Metric::Replays], 30.0);
+        assert!((29.0..=31.0).contains(&claims[&Metric::Replays]), "{claims:?}");
     }
 }

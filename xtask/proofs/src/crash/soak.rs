@@ -3,6 +3,7 @@
 //! Lives are longer than in `crash kill`, so that segments are filled, hinted and reclaimed in each; after every kill
 //! each byte of the folder is verified, and between lives the machine's clock may have gone ahead.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use semel_file::check::verify;
 
 use super::fault::Kind;
+use super::kill::control;
 use super::place::Place;
 use super::victim::{self, Profile, SharedLedger, Victim};
 use crate::dice::Dice;
@@ -24,6 +26,8 @@ const LIFE_MOST: Duration = Duration::from_millis(1_500);
 const SHORT_LIVES_PERCENT: usize = 50;
 const CLOCK_JUMPS_PERCENT: usize = 20;
 const CLOCK_JUMP_MOST: Duration = Duration::from_secs(20);
+/// In the header of a segment, behind its magic number.
+const DAMAGED_BYTE: usize = 20;
 /// After so many faults it is clear that something is broken.
 const FAULTS_MOST: usize = 20;
 
@@ -55,6 +59,8 @@ pub(super) fn run(span: Duration, seed: u64) -> Result<()> {
     let Soaked { lives, verified, clock_jumps, .. } = soaked;
     println!("crash soak: {lives} lives, {verified} times verified, {clock_jumps} clock jumps: {tally}");
     ensure!(tally.faults.is_empty(), "crash soak: {} faults; seed {seed}", tally.faults.len());
+    println!("crash soak: {}", control(&program, place.path(), seed)?);
+    damage_is_found(&folder)?;
     run::passed(&format!("crash soak: {} s without a fault", span.as_secs()));
     Ok(())
 }
@@ -116,5 +122,19 @@ fn live_once(
 fn is_whole(folder: &Path) -> Result<()> {
     let findings = verify(folder, |_, _| ()).map_err(|error| anyhow::anyhow!("{error}"))?;
     ensure!(findings.is_whole(), "the folder is damaged: {findings:?}");
+    Ok(())
+}
+
+/// Control: a byte that is not as it was written must be found, or to verify means nothing.
+fn damage_is_found(folder: &Path) -> Result<()> {
+    let segments = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let segments = segments.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+    let oldest = segments.min().context("a store has a segment")?;
+    let mut bytes = fs::read(&oldest)?;
+    let byte = bytes.get_mut(DAMAGED_BYTE).context("a segment has a header")?;
+    *byte ^= 1;
+    fs::write(&oldest, &bytes)?;
+    ensure!(is_whole(folder).is_err(), "control: verify does not find a flipped bit in {}", oldest.display());
+    println!("crash soak: control: a flipped bit was found");
     Ok(())
 }
