@@ -5,8 +5,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::requests::Request;
 
-/// How often the writer looks for a request before it sleeps: some tens of microseconds.
-const LOOKS_MAX: usize = 64;
+/// How often the writer looks for a request before it sleeps: about a hundred microseconds, in which a lone caller is back.
+const LOOKS_MAX: usize = 256;
 
 /// Where requests wait for the writer.
 #[derive(Default)]
