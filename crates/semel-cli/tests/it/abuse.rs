@@ -36,8 +36,9 @@ fn those_that_dawdle_before_the_claim_server_keep_nobody_from_being_served() {
 
 #[test]
 fn those_who_wait_for_one_key_are_all_told_at_once() {
-    let found = waiting(binary(), "memory:", 200, &|| ()).expect("all are told within 100 ms");
-    assert!(found.waiting == 200, "{found}");
+    let found = waiting(binary(), "memory:", 200, &|| ()).expect("all are told");
+    // Far below what a caller waits that is not woken; how soon exactly is measured by the campaign.
+    assert!(found.waiting == 200 && found.latest < found.control / 2, "{found}");
 }
 
 #[test]

@@ -1,16 +1,20 @@
 //! Attacks as commands: `cargo xtask prove disconnects` and others.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use test_services::{AppendFsync, Postgres, Redis};
 
 use super::{crowd, disconnects, keys, kill, many_keys, shapes, slow, slow_server, smuggling, waiting};
+use crate::attacks::race::Step;
 use crate::progress::with_progress;
 use crate::release;
 
 /// How many keys a crowd gathers around, one after the other.
 const CROWD_KEYS: usize = 20;
+/// How late the last of those who wait may be told.
+const SOON: Duration = Duration::from_millis(100);
 
 /// An attack on the proxy.
 #[derive(Debug, clap::Subcommand)]
@@ -85,7 +89,8 @@ pub(crate) fn run(attack: &Attack, binary: Option<&Path>, only: Option<&str>) ->
             with_progress("slow-server", count, |step| slow_server(&binary, count, step))
         }
         Attack::Waiting { count } => {
-            with_progress("waiting", count, |step| waiting(&binary, "memory:", count, step))
+            let soon = |step: Step<'_>| waiting(&binary, "memory:", count, step)?.within(SOON);
+            with_progress("waiting", count, soon)
         }
         Attack::Crowd { count } => crowds(&binary, count, only),
     }

@@ -14,8 +14,6 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::attacks::race::{self, Step};
 use crate::attacks::{ask, limits};
 
-/// How late the last one may be told.
-const SOON: Duration = Duration::from_millis(100);
 /// Longer than anything takes here, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(50);
 /// What each that waits may cost the server, and what it may need beside.
@@ -36,6 +34,15 @@ pub struct Waited {
     pub memory: (u64, u64),
     /// The control: how long somebody waited for a key that nobody settled.
     pub control: Duration,
+}
+
+impl Waited {
+    /// Fails if the last one was told later than this.
+    pub fn within(self, most: Duration) -> Result<Self> {
+        let (waiting, latest) = (self.waiting, self.latest.as_millis());
+        ensure!(self.latest <= most, "the last of {waiting} was told {latest} ms after the completion");
+        Ok(self)
+    }
 }
 
 impl fmt::Display for Waited {
@@ -94,7 +101,6 @@ async fn attack(server: &Server, count: usize, step: Step<'_>) -> Result<Waited>
     late.sort_unstable();
     let (latest, median) =
         (late.last().copied().unwrap_or_default(), late.get(count / 2).copied().unwrap_or_default());
-    ensure!(latest <= SOON, "the last of {count} was told {} ms after the completion", latest.as_millis());
     let (_, most) = server.memory()?;
     let most_allowed = before + BYTES_BESIDE_MAX + BYTES_EACH_MAX * count as u64;
     ensure!(most <= most_allowed, "memory went from {} to {} MiB", before / MIB, most / MIB);
