@@ -12,7 +12,7 @@ use crate::store::closed;
 
 type Job = Box<dyn FnOnce(&Reader) + Send>;
 
-/// The thread that reads what is not in memory. It ends when nobody can ask it any more.
+/// The thread that reads what is not in memory. It ends with its last handle.
 pub(crate) struct BlockingReader {
     jobs: Mutex<Option<Sender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,

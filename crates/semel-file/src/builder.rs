@@ -11,7 +11,7 @@ use crate::disk::{Disk, Folder};
 use crate::recovery::Recovery;
 use crate::store::FileStore;
 
-/// How large a segment becomes, unless told otherwise.
+/// Default size of a segment.
 const SEGMENT_BYTES_DEFAULT: u32 = 64 << 20;
 /// Fewer bytes hold hardly a record; more would not fit the offsets.
 const SEGMENT_BYTES_RANGE: std::ops::RangeInclusive<u32> = 4_096..=(1 << 30);
@@ -59,7 +59,7 @@ impl FileStoreBuilder {
         self
     }
 
-    /// How large a segment of the log becomes at most; 64 MiB unless said. The log is reclaimed in segments, and the room of
+    /// How large a segment of the log becomes at most; default: 64 MiB. The log is reclaimed in segments, and the room of
     /// two is held in reserve.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);

@@ -47,7 +47,7 @@ pub trait DiskFile: Send + Sync + 'static {
     /// The same, but only if no disk has to be waited for; `None` if one has.
     fn read_cached_at(&self, into: &mut [u8], offset: u64) -> io::Result<Option<usize>>;
 
-    /// Writes all bytes at `offset`; the file grows if it must. After an error nobody knows which of them were written.
+    /// Writes all bytes at `offset`; the file grows if it must. After an error it is unknown which of them were written.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
     /// Cuts the file, or makes it longer with zeros that take no room.

@@ -49,7 +49,7 @@ pub(crate) struct Live {
 }
 
 /// Where the entries of a segment come from.
-enum Source {
+enum EntrySource {
     Hint(Hint),
     Frames(Frames),
 }
@@ -59,7 +59,7 @@ enum Source {
 struct Frames(Vec<Entry>);
 
 /// Why a shard could not be loaded.
-enum Failure {
+enum LoadFailure {
     /// The lines of this sealed segment's hint are damaged.
     Hint(usize),
     Store(semel::Error),
@@ -70,34 +70,34 @@ impl Loader<'_> {
     pub(crate) fn load(&self, oldest: u32, sealed: &[Sealed], newest: Vec<Entry>) -> Result<Loaded> {
         let sources = on_threads(self.threads, sealed.len(), |at| match sealed.get(at) {
             Some(sealed) => self.source(sealed),
-            None => Ok(Source::Frames(Frames::default())),
+            None => Ok(EntrySource::Frames(Frames::default())),
         });
-        let mut sources: Vec<Source> = sources.into_iter().collect::<Result<_>>()?;
-        sources.push(Source::Frames(Frames::new(newest)));
+        let mut sources: Vec<EntrySource> = sources.into_iter().collect::<Result<_>>()?;
+        sources.push(EntrySource::Frames(Frames::new(newest)));
         loop {
             match self.load_from(oldest, &sources) {
                 Ok((index, live)) => {
-                    let is_walked = |(source, sealed): (&Source, &Sealed)| {
-                        matches!(source, Source::Frames(_)).then(|| sealed.clone())
+                    let is_walked = |(source, sealed): (&EntrySource, &Sealed)| {
+                        matches!(source, EntrySource::Frames(_)).then(|| sealed.clone())
                     };
                     let without_hint = sources.iter().zip(sealed).filter_map(is_walked).collect();
                     return Ok(Loaded { index, live, without_hint });
                 }
-                Err(Failure::Store(error)) => return Err(error),
+                Err(LoadFailure::Store(error)) => return Err(error),
                 // Each failure makes one hint fewer, so this ends.
-                Err(Failure::Hint(at)) => {
+                Err(LoadFailure::Hint(at)) => {
                     if let (Some(source), Some(sealed)) = (sources.get_mut(at), sealed.get(at)) {
-                        *source = Source::Frames(self.walk(sealed)?);
+                        *source = EntrySource::Frames(self.walk(sealed)?);
                     }
                 }
             }
         }
     }
 
-    fn source(&self, sealed: &Sealed) -> Result<Source> {
+    fn source(&self, sealed: &Sealed) -> Result<EntrySource> {
         match Hint::open(self.disk, self.store, &sealed.segment, sealed.end) {
-            Some(hint) => Ok(Source::Hint(hint)),
-            None => self.walk(sealed).map(Source::Frames),
+            Some(hint) => Ok(EntrySource::Hint(hint)),
+            None => self.walk(sealed).map(EntrySource::Frames),
         }
     }
 
@@ -115,7 +115,11 @@ impl Loader<'_> {
         Ok(Frames::new(entries))
     }
 
-    fn load_from(&self, oldest: u32, sources: &[Source]) -> std::result::Result<(Index, Vec<Live>), Failure> {
+    fn load_from(
+        &self,
+        oldest: u32,
+        sources: &[EntrySource],
+    ) -> std::result::Result<(Index, Vec<Live>), LoadFailure> {
         let index = Index::new();
         let shards = on_threads(self.threads, SHARDS, |number| {
             let number = u8::try_from(number).unwrap_or(u8::MAX);
@@ -137,19 +141,19 @@ impl Loader<'_> {
         index: &Index,
         number: u8,
         oldest: u32,
-        sources: &[Source],
-    ) -> std::result::Result<Vec<Live>, Failure> {
+        sources: &[EntrySource],
+    ) -> std::result::Result<Vec<Live>, LoadFailure> {
         let Some(mut shard) = index.shard(number) else { return Ok(Vec::new()) };
         shard.reserve(sources.iter().map(|source| source.entry_count(number)).sum());
         let mut buffer = Vec::new();
         for ((at, source), segment) in sources.iter().enumerate().zip(oldest..) {
             match source {
-                Source::Hint(hint) => {
-                    let lines = hint.lines(number, &mut buffer).ok_or(Failure::Hint(at))?;
+                EntrySource::Hint(hint) => {
+                    let lines = hint.lines(number, &mut buffer).ok_or(LoadFailure::Hint(at))?;
                     let entries = lines.iter().map(|line| Entry::of_line(number, segment, line));
                     self.put_all(&mut shard, entries)?;
                 }
-                Source::Frames(frames) => self.put_all(&mut shard, frames.of(number).iter().copied())?,
+                EntrySource::Frames(frames) => self.put_all(&mut shard, frames.of(number).iter().copied())?,
             }
         }
         shard.fit();
@@ -160,19 +164,19 @@ impl Loader<'_> {
         &self,
         shard: &mut Shard,
         entries: impl Iterator<Item = Entry>,
-    ) -> std::result::Result<(), Failure> {
+    ) -> std::result::Result<(), LoadFailure> {
         for entry in entries {
             if shard.put(&entry).is_some_and(|replaced| replaced.version > entry.version) {
                 let file = name::segment(entry.segment);
                 let what = "holds a record that is older than one before it";
-                return Err(Failure::Store(damaged(self.place, &file, entry.offset, what)));
+                return Err(LoadFailure::Store(damaged(self.place, &file, entry.offset, what)));
             }
         }
         Ok(())
     }
 }
 
-impl Source {
+impl EntrySource {
     fn entry_count(&self, shard: u8) -> usize {
         match self {
             Self::Hint(hint) => hint.line_count(shard),
@@ -181,7 +185,7 @@ impl Source {
     }
 }
 
-impl From<semel::Error> for Failure {
+impl From<semel::Error> for LoadFailure {
     fn from(error: semel::Error) -> Self {
         Self::Store(error)
     }

@@ -25,7 +25,7 @@ use crate::log::appender::{LogState, SEGMENT_BYTES_MIN};
 use crate::log::maintenance::Maintenance;
 use crate::log::segment::{Segment, fill_with_zeros, prepare};
 use crate::log::segments::Segments;
-use crate::log::spare::Wanted;
+use crate::log::spare::WantedSegment;
 use crate::log::tail::Tail;
 use crate::log::usage::Usage;
 use crate::reader::Reader;
@@ -42,7 +42,7 @@ pub(crate) struct Recovery {
     pub(crate) load_threads: usize,
 }
 
-/// A store that may answer, as soon as somebody lets its writer take turns.
+/// A store that may answer as soon as its writer takes turns.
 pub(crate) struct Recovered {
     pub(crate) reader: Arc<Reader>,
     pub(crate) start: LogState,
@@ -263,8 +263,8 @@ impl Recovery {
         }
     }
 
-    /// The header of a segment; `None` if the segment was not begun, or no more than its first run was, which nobody was
-    /// told about.
+    /// The header of a segment; `None` if the segment was not begun, or no more than its first batch was, which
+    /// was never acknowledged.
     fn header(&self, store: StoreId, segment: &Segment) -> Result<Option<Header>> {
         match self.read_header(store, segment)? {
             Ok(header) => Ok(Some(header)),
@@ -316,8 +316,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// Clears away what is behind `at`, for good, before anything is written or told: what is there then was synced by
-    /// nobody, and a later opening must not find it behind new frames.
+    /// Clears away what is behind `at`, for good, before anything is written or answered: it was never synced, and a later
+    /// opening must not find it behind new frames.
     fn clear(&self, segment: &Segment, at: u32) -> Result<()> {
         match self.behind(segment, at)? {
             Behind::Nothing => {}
@@ -326,7 +326,7 @@ impl Recovery {
                     segment = segment.name(),
                     at,
                     until,
-                    "semel: dropped the unfinished end of the log; nobody was told that it was written"
+                    "semel: dropped the unfinished end of the log; it was never acknowledged"
                 );
                 fill_with_zeros(&*segment.file, u64::from(at), u64::from(until))
                     .map_err(|error| self.cannot("clear the unfinished end of its log", error))?;
@@ -446,7 +446,7 @@ impl Recovery {
             }
         }
         let bytes = opened.start.next_segment_bytes();
-        opened.maintenance.want_spare(Wanted { number, bytes });
+        opened.maintenance.want_spare(WantedSegment { number, bytes });
         Ok(())
     }
 

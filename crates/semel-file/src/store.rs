@@ -19,7 +19,7 @@ use crate::recovery::Recovered;
 use crate::visit::{Visited, visit};
 use crate::writer::Writer;
 use crate::writer::queue::Queue;
-use crate::writer::requests::{Request, Stamped, SwapAnswer, SwapRequest, SweepRequest, Unread};
+use crate::writer::requests::{Stamped, SwapAnswer, SwapRequest, SweepRequest, Unread, WriterRequest};
 
 /// A store in a folder: what it acknowledged survives `kill -9` and power loss.
 ///
@@ -37,11 +37,11 @@ pub struct FileStore {
     work: Work,
 }
 
-/// Who does the work.
+/// The threads that do the work.
 enum Work {
     /// A thread that writes, and one that reads what is not in memory.
     Threads { queue: Arc<Queue>, writer: Option<JoinHandle<Result<()>>>, blocking: Arc<BlockingReader> },
-    /// Whoever asks, one at a time.
+    /// The callers' threads, one at a time.
     Inline(Arc<Mutex<Writer>>),
 }
 
@@ -119,7 +119,7 @@ impl FileStore {
     /// Has the writer do something; its answer comes through the receiver.
     fn request<T: Send + 'static>(
         &self,
-        make: impl FnOnce(oneshot::Sender<Result<Stamped<T>>>) -> Request,
+        make: impl FnOnce(oneshot::Sender<Result<Stamped<T>>>) -> WriterRequest,
     ) -> Result<oneshot::Receiver<Result<Stamped<T>>>> {
         self.reader.health.check()?;
         let (caller, answer) = oneshot::channel();
@@ -202,7 +202,7 @@ impl Store for FileStore {
         if let Some((entry, key)) = self.stale_at_once(&batch) {
             return self.stale(entry, key);
         }
-        let answer = match self.request(|caller| Request::Swap(SwapRequest { batch, caller })) {
+        let answer = match self.request(|caller| WriterRequest::Swap(SwapRequest { batch, caller })) {
             Ok(answer) => answer,
             Err(error) => return Reply::ready(Err(error)),
         };
@@ -264,7 +264,7 @@ impl Store for FileStore {
     }
 
     fn sweep(&self, limit: usize) -> Reply<Swept> {
-        let sweep = |caller| Request::Sweep(SweepRequest { limit, removed: 0, caller });
+        let sweep = |caller| WriterRequest::Sweep(SweepRequest { limit, removed: 0, caller });
         let answer = match self.request(sweep) {
             Ok(answer) => answer,
             Err(error) => return Reply::ready(Err(error)),

@@ -67,7 +67,7 @@ struct Budget {
 }
 
 /// Why a step ended.
-enum Ended {
+enum StepEnd {
     /// It has done enough: the next step goes on.
     Bounded,
     /// The pass is through.
@@ -110,9 +110,9 @@ impl Sweeper {
         }
         let now = reader.clock.now();
         match self.go_on(&mut request, reader, now, &mut forgotten) {
-            Ended::Bounded => self.waiting.push_front(request),
-            Ended::Through => self.end_pass(request, now, 0),
-            Ended::Limited => self.end_pass(request, now, REST_TURNS),
+            StepEnd::Bounded => self.waiting.push_front(request),
+            StepEnd::Through => self.end_pass(request, now, 0),
+            StepEnd::Limited => self.end_pass(request, now, REST_TURNS),
         }
     }
 
@@ -129,7 +129,7 @@ impl Sweeper {
         reader: &Reader,
         now: Timestamp,
         forgotten: &mut impl FnMut(&Entry),
-    ) -> Ended {
+    ) -> StepEnd {
         let mut budget = Budget { work: STEP_WORK, reads: STEP_READS };
         // Also what ends in this second: its frame says when.
         let latest = Due::past(now).next();
@@ -140,17 +140,17 @@ impl Sweeper {
             budget.work = budget.work.saturating_sub(skipped.saturating_add(SKIPPED_GROUP_WORK));
             let Some(group) = found.group else {
                 if !self.next_shard() {
-                    return Ended::Through;
+                    return StepEnd::Through;
                 }
                 continue;
             };
             budget.work = budget.work.saturating_sub(VISITED_GROUP_WORK);
             for (place, entry) in &found.entries {
                 match self.judge(entry, reader, now, &mut budget) {
-                    Verdict::Stays => {}
-                    Verdict::Later => return Ended::Bounded,
-                    Verdict::Goes if request.removed >= request.limit => return Ended::Limited,
-                    Verdict::Goes => {
+                    SweepDecision::Keep => {}
+                    SweepDecision::LookLater => return StepEnd::Bounded,
+                    SweepDecision::Remove if request.removed >= request.limit => return StepEnd::Limited,
+                    SweepDecision::Remove => {
                         request.removed = request.removed.saturating_add(1);
                         reader.index.remove(&entry.id).iter().for_each(&mut *forgotten);
                     }
@@ -160,7 +160,7 @@ impl Sweeper {
             reader.index.refresh_earliest(shard, group);
             self.cursor.end = group.saturating_mul(GROUP);
         }
-        Ended::Bounded
+        StepEnd::Bounded
     }
 
     /// Goes on to the next shard; `false` at the end of the pass.
@@ -172,28 +172,34 @@ impl Sweeper {
 
     /// Whether an entry goes. One that cannot be read stays until the second is over, when it need not be read for that: it
     /// must not keep the others.
-    fn judge(&mut self, entry: &Entry, reader: &Reader, now: Timestamp, budget: &mut Budget) -> Verdict {
+    fn judge(
+        &mut self,
+        entry: &Entry,
+        reader: &Reader,
+        now: Timestamp,
+        budget: &mut Budget,
+    ) -> SweepDecision {
         match entry.kept_at(now) {
-            Kept::No => Verdict::Goes,
-            Kept::Yes => Verdict::Stays,
-            Kept::Look if self.pass.reads == 0 => Verdict::Stays,
-            Kept::Look if budget.reads == 0 => Verdict::Later,
+            Kept::No => SweepDecision::Remove,
+            Kept::Yes => SweepDecision::Keep,
+            Kept::Look if self.pass.reads == 0 => SweepDecision::Keep,
+            Kept::Look if budget.reads == 0 => SweepDecision::LookLater,
             Kept::Look => {
                 self.pass.reads = self.pass.reads.saturating_sub(1);
                 budget.reads = budget.reads.saturating_sub(1);
                 let is_past = reader.kept_until(entry).is_ok_and(|until| until <= now.as_micros());
-                if is_past { Verdict::Goes } else { Verdict::Stays }
+                if is_past { SweepDecision::Remove } else { SweepDecision::Keep }
             }
         }
     }
 }
 
 /// What becomes of an entry.
-enum Verdict {
-    Goes,
-    Stays,
+enum SweepDecision {
+    Remove,
+    Keep,
     /// The next step has to look: this one has read enough.
-    Later,
+    LookLater,
 }
 
 #[cfg(test)]

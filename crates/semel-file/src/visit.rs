@@ -32,13 +32,13 @@ pub struct Visited {
 }
 
 /// Shows what it is given, some at a time.
-struct Shown<'a, F: Fn(Visited)> {
+struct VisitBuffer<'a, F: Fn(Visited)> {
     reader: &'a Reader,
     see: &'a F,
     next: Visited,
 }
 
-impl<F: Fn(Visited)> Shown<'_, F> {
+impl<F: Fn(Visited)> VisitBuffer<'_, F> {
     fn add(&mut self, loaded: Result<Option<Arc<Record>>>) {
         match loaded {
             Ok(Some(record)) => self.next.records.push(record),
@@ -75,7 +75,7 @@ pub(crate) fn visit(reader: &Reader, see: impl Fn(Visited) + Sync) {
 
 /// Shows the records in the frames of a segment up to the first place that is no whole frame, and says where that is.
 fn visit_segment(reader: &Reader, segment: &Segment, see: &impl Fn(Visited)) -> u32 {
-    let mut shown = Shown { reader, see, next: Visited::default() };
+    let mut shown = VisitBuffer { reader, see, next: Visited::default() };
     let end = segment.file.bytes().map_or(0, |bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
     let mut walk = Walk::new(&*segment.file, segment.seed, end);
     while let Ok(Step::Frame(frame)) = walk.next() {
@@ -97,7 +97,7 @@ fn visit_entries(reader: &Reader, shard: u8, is_left: impl Fn(&Entry) -> bool, s
     else {
         return;
     };
-    let mut shown = Shown { reader, see, next: Visited::default() };
+    let mut shown = VisitBuffer { reader, see, next: Visited::default() };
     for entry in left {
         shown.add(reader.read(&entry, Asked::Any));
     }

@@ -21,13 +21,13 @@ use crate::format::frame::{FOREVER, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, Head, Ind
 use crate::index::Entry;
 use crate::index::entry::Kept;
 pub(crate) use crate::log::appender::LogState;
-use crate::log::appender::{Appender, NoSpace, Room};
+use crate::log::appender::{Appender, NoSpace, SegmentRoom};
 use crate::log::maintenance::Maintenance;
 use crate::reader::Reader;
 use crate::reclaimer::{Reclaim, Reclaimer};
 use crate::sweeper::Sweeper;
 use batch::WriteBatch;
-use requests::{Request, SwapAnswer, SwapRequest, Unread, answer, refuse};
+use requests::{SwapAnswer, SwapRequest, Unread, WriterRequest, answer, refuse};
 
 /// The one writer.
 pub(crate) struct Writer {
@@ -81,7 +81,7 @@ impl Writer {
     }
 
     /// Does what is asked, and a part of what no caller asks for.
-    pub(crate) fn turn(&mut self, requests: &mut Vec<Request>) {
+    pub(crate) fn turn(&mut self, requests: &mut Vec<WriterRequest>) {
         self.log.check_maintenance();
         self.sweep.begin_turn();
         if !requests.is_empty() {
@@ -90,9 +90,9 @@ impl Writer {
         self.reclaim_some();
         for request in requests.drain(..) {
             match request {
-                Request::Swap(request) if request.is_large() => self.large.push_back(request),
-                Request::Swap(request) => self.swap(request),
-                Request::Sweep(request) => self.sweep.push(request),
+                WriterRequest::Swap(request) if request.is_large() => self.large.push_back(request),
+                WriterRequest::Swap(request) => self.swap(request),
+                WriterRequest::Sweep(request) => self.sweep.push(request),
             }
         }
         self.commit();
@@ -118,14 +118,14 @@ impl Writer {
         }
         stopped?;
         // On a full disk there is no room for it; then the next opening is as after a crash, which is fine too.
-        drop(self.append(&self.note(Kind::Closed, 0), &[], Room::Whole));
+        drop(self.append(&self.note(Kind::Closed, 0), &[], SegmentRoom::Whole));
         self.commit();
         self.log.close()
     }
 
     /// Takes in a record as it is, for a copy of another store.
     pub(crate) fn copy(&mut self, head: &Head, body: &[u8]) -> Result<()> {
-        match self.append(head, body, Room::Whole) {
+        match self.append(head, body, SegmentRoom::Whole) {
             Ok(entry) => {
                 // At once: a copy is not read before it is finished, and its hints must name it.
                 if let Some(entry) = entry {
@@ -211,7 +211,7 @@ impl Writer {
 
     /// Stamps the record and puts it into the batch. What cannot be stored is refused alone.
     fn write(&mut self, swap: Swap, now: Timestamp) -> Judged {
-        let room = if swap.expected.is_none() { Room::WithoutReserve } else { Room::Whole };
+        let room = if swap.expected.is_none() { SegmentRoom::WithoutReserve } else { SegmentRoom::Whole };
         let version = Version::new(self.log.next_version());
         let kept_until = swap.keep.until(now).map_or(FOREVER, Timestamp::as_micros);
         let record = swap.next.stamp(version, now);
@@ -235,7 +235,9 @@ impl Writer {
                 }
                 Judged::InBatch(SwapReply::Swapped(record))
             }
-            Ok(Err(NoSpace::Full(_))) if room == Room::WithoutReserve => Judged::OnDisk(self.log.refusal()),
+            Ok(Err(NoSpace::Full(_))) if room == SegmentRoom::WithoutReserve => {
+                Judged::OnDisk(self.log.refusal())
+            }
             Ok(Err(NoSpace::Full(why))) => Judged::OnDisk(SwapReply::Damaged(no_space(&why))),
             Ok(Err(NoSpace::CommitFirst | NoSpace::Stopped)) => Judged::Stopped,
             Err(why) => Judged::OnDisk(SwapReply::Damaged(why)),
@@ -247,7 +249,7 @@ impl Writer {
         &mut self,
         head: &Head,
         body: &[u8],
-        room: Room,
+        room: SegmentRoom,
     ) -> std::result::Result<Option<Entry>, NoSpace> {
         match self.log.append(head, body, room) {
             Err(NoSpace::CommitFirst) => {
@@ -297,14 +299,14 @@ impl Writer {
             // On disk before a segment is removed: a removal that a power cut undoes must not bring back what was
             // forgotten.
             Some(Reclaim::ForgetBefore(oldest)) => {
-                match self.append(&self.note(Kind::Forget, u64::from(oldest)), &[], Room::Whole) {
+                match self.append(&self.note(Kind::Forget, u64::from(oldest)), &[], SegmentRoom::Whole) {
                     Ok(_) => self.batch.forget_before(oldest),
                     Err(_) => self.reclaim.had_no_space(),
                 }
             }
             Some(Reclaim::Move { frames, until }) => {
                 for frame in frames {
-                    match self.append(&frame.head, &frame.body, Room::Whole) {
+                    match self.append(&frame.head, &frame.body, SegmentRoom::Whole) {
                         Ok(Some(to)) => self.batch.move_record(frame.from, to),
                         Ok(None) => {}
                         Err(_) => return self.reclaim.had_no_space(),

@@ -62,7 +62,7 @@ enum Ends {
     At(u32),
     /// It is the newest: with the last whole frame, and not before what was acknowledged.
     Open,
-    /// The segment behind it cannot be read, so nobody knows.
+    /// The segment behind it cannot be read, so it is unknown.
     Unknown,
 }
 

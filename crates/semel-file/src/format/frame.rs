@@ -1,13 +1,13 @@
 //! One frame of the log: a record, or a note of the log about itself.
 //!
 //! ```text
-//! crc32c u32 · bytes u32 · run start u32 · kind u8 · zero ×3 · version u64 · kept until u64 · moment u64
+//! crc32c u32 · bytes u32 · batch start u32 · kind u8 · zero ×3 · version u64 · kept until u64 · moment u64
 //! · first half of the record's id, 16 bytes · the encoded record · zeros up to a multiple of eight
 //! ```
 //!
 //! The checksum covers the store, the segment and the offset too: bytes that are right, but in the wrong place, are
-//! wrong. The run is the one write, followed by one sync, that the frame was part of: a frame of a later run
-//! proves that everything before that run was synced.
+//! wrong. The batch is the one write, followed by one sync, that the frame was part of: a frame of a later batch
+//! proves that everything before that batch was synced.
 
 use semel::RecordId;
 use semel::clock::Timestamp;
@@ -84,30 +84,30 @@ impl Seed {
     }
 }
 
-/// Appends a frame to a run that began at `batch_start`; `offset` is where in the segment the frame will be. The body
+/// Appends a frame to a batch that began at `batch_start`; `offset` is where in the segment the frame will be. The body
 /// must fit [`FRAME_BYTES_MAX`]. Returns the length of the frame without its padding.
 pub(crate) fn push(
-    run: &mut Vec<u8>,
+    batch: &mut Vec<u8>,
     seed: Seed,
     batch_start: u32,
     offset: u32,
     head: &Head,
     body: &[u8],
 ) -> u32 {
-    let at = run.len();
+    let at = batch.len();
     let bytes = FRAME_HEAD_BYTES.saturating_add(small(body.len()));
-    run.extend_from_slice(&[0; 4]);
-    run.extend_from_slice(&bytes.to_le_bytes());
-    run.extend_from_slice(&batch_start.to_le_bytes());
-    run.extend_from_slice(&[tag(head.kind), 0, 0, 0]);
-    run.extend_from_slice(&head.version.to_le_bytes());
-    run.extend_from_slice(&head.kept_until.to_le_bytes());
-    run.extend_from_slice(&head.moment.as_micros().to_le_bytes());
-    run.extend_from_slice(&head.id);
-    run.extend_from_slice(body);
-    let checksum = seed.checksum(offset, run.get(at.saturating_add(4)..).unwrap_or_default());
-    put(run, at, &checksum.to_le_bytes());
-    run.resize(at.saturating_add(large(padded(bytes))), 0);
+    batch.extend_from_slice(&[0; 4]);
+    batch.extend_from_slice(&bytes.to_le_bytes());
+    batch.extend_from_slice(&batch_start.to_le_bytes());
+    batch.extend_from_slice(&[tag(head.kind), 0, 0, 0]);
+    batch.extend_from_slice(&head.version.to_le_bytes());
+    batch.extend_from_slice(&head.kept_until.to_le_bytes());
+    batch.extend_from_slice(&head.moment.as_micros().to_le_bytes());
+    batch.extend_from_slice(&head.id);
+    batch.extend_from_slice(body);
+    let checksum = seed.checksum(offset, batch.get(at.saturating_add(4)..).unwrap_or_default());
+    put(batch, at, &checksum.to_le_bytes());
+    batch.resize(at.saturating_add(large(padded(bytes))), 0);
     bytes
 }
 
@@ -190,25 +190,25 @@ mod tests {
     #[test]
     fn a_frame_reads_back_in_its_own_place_only() {
         let seed = Seed::new(StoreId([1; 16]), 2);
-        let mut run = Vec::new();
-        let bytes = push(&mut run, seed, 64, 72, &head(), b"twelve bytes");
-        assert_eq!((bytes, run.len()), (68, 72));
-        let frame = read(&run[..68], seed, 72).unwrap();
+        let mut batch = Vec::new();
+        let bytes = push(&mut batch, seed, 64, 72, &head(), b"twelve bytes");
+        assert_eq!((bytes, batch.len()), (68, 72));
+        let frame = read(&batch[..68], seed, 72).unwrap();
         assert_eq!((frame.head, frame.body), (head(), b"twelve bytes".as_slice()));
         assert_eq!((frame.offset, frame.bytes), (72, 68));
-        assert!(read(&run[..68], seed, 80).is_none());
-        assert!(read(&run[..68], Seed::new(StoreId([1; 16]), 3), 72).is_none());
-        assert!(read(&run[..68], Seed::new(StoreId([2; 16]), 2), 72).is_none());
-        assert!(read(&run[..67], seed, 72).is_none());
+        assert!(read(&batch[..68], seed, 80).is_none());
+        assert!(read(&batch[..68], Seed::new(StoreId([1; 16]), 3), 72).is_none());
+        assert!(read(&batch[..68], Seed::new(StoreId([2; 16]), 2), 72).is_none());
+        assert!(read(&batch[..67], seed, 72).is_none());
     }
 
     #[test]
     fn every_flipped_byte_of_a_frame_is_seen() {
         let seed = Seed::new(StoreId([1; 16]), 2);
-        let mut run = Vec::new();
-        push(&mut run, seed, 64, 64, &head(), b"body");
+        let mut batch = Vec::new();
+        push(&mut batch, seed, 64, 64, &head(), b"body");
         for at in 0..60 {
-            let mut flipped = run.clone();
+            let mut flipped = batch.clone();
             flipped[at] ^= 0x10;
             assert!(read(&flipped[..60], seed, 64).is_none(), "byte {at}");
         }

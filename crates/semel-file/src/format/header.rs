@@ -49,7 +49,7 @@ impl Header {
         bytes
     }
 
-    /// Which store the header in these bytes belongs to, for somebody who has nothing else to go by.
+    /// Which store the header in these bytes belongs to, for a reader without an identity.
     pub(crate) fn store(bytes: &[u8]) -> Option<StoreId> {
         let store = StoreId(*chunk_at(bytes, 16)?);
         Self::decode(bytes, store, u32_at(bytes, 12)).ok().map(|_| store)

@@ -90,9 +90,9 @@ impl<'a> Walk<'a> {
 pub(crate) enum Behind {
     /// Zeros up to the end.
     Nothing,
-    /// What a cut left of the last run, which nobody was told about. Its last byte that is not zero is before this.
+    /// What a cut left of the last batch, which was never acknowledged. Its last byte that is not zero is before this.
     TornBatch { until: u32 },
-    /// A frame of a later run: what is damaged here was synced, and somebody may have been told about it.
+    /// A frame of a later batch: what is damaged here was synced, and may have been acknowledged.
     LaterBatch { offset: u32 },
 }
 

@@ -15,6 +15,6 @@ mod table;
 
 pub(crate) use entry::Entry;
 pub(crate) use memory::Memory;
-pub(crate) use packed::{Line, shard_of};
+pub(crate) use packed::{HintLine, shard_of};
 pub(crate) use shard::{GROUP, Shard};
 pub(crate) use table::{Index, SHARDS};

@@ -28,7 +28,7 @@ const LENGTH_BITS: u32 = 25;
 /// A packed entry.
 pub(super) type Packed = [u8; PACKED_BYTES];
 /// All of a packed entry but its segment.
-pub(crate) type Line = [u8; LINE_BYTES];
+pub(crate) type HintLine = [u8; LINE_BYTES];
 
 /// Which shard an id belongs to: the one of its first byte, so that a walk through the shards is in the order of ids.
 pub(crate) fn shard_of([first, ..]: &IndexKey) -> u8 {
@@ -64,7 +64,7 @@ impl Entry {
     }
 
     /// Its line in the hint of its segment.
-    pub(crate) fn line(&self) -> Line {
+    pub(crate) fn line(&self) -> HintLine {
         let mut line = [0; LINE_BYTES];
         put(&mut line, 0, &packed_id(&self.id));
         put(&mut line, VERSION_AT, &self.version.to_le_bytes());
@@ -78,7 +78,7 @@ impl Entry {
     }
 
     /// The entry of a line in the hint of this segment, in the part of this shard.
-    pub(crate) fn of_line(shard: u8, segment: u32, line: &Line) -> Self {
+    pub(crate) fn of_line(shard: u8, segment: u32, line: &HintLine) -> Self {
         let mut id = [shard; 16];
         put(&mut id, 1, line.first_chunk::<ID_BYTES>().unwrap_or(&[0; ID_BYTES]));
         let mut place = [0; 8];

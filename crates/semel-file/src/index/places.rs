@@ -26,14 +26,14 @@ pub(super) struct Places {
 
 /// A slot that was found, and the place that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundPlace {
     slot: usize,
     pub(super) place: u32,
 }
 
 impl Places {
     /// The place with this hash that is the wanted one.
-    pub(super) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<Found> {
+    pub(super) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<FoundPlace> {
         let tag = tag(hash);
         let mut slot = self.home(hash);
         loop {
@@ -43,7 +43,7 @@ impl Places {
             }
             let place = held & PLACE_MASK;
             if held & !PLACE_MASK == tag && is_it(place) {
-                return Some(Found { slot, place });
+                return Some(FoundPlace { slot, place });
             }
             slot = self.after(slot);
         }
@@ -65,13 +65,13 @@ impl Places {
     }
 
     /// The same entry is in another place now.
-    pub(super) fn change(&mut self, found: Found, place: u32) {
+    pub(super) fn change(&mut self, found: FoundPlace, place: u32) {
         let tag = self.get(found.slot) & !PLACE_MASK;
         self.set(found.slot, tag | place);
     }
 
     /// Takes a place out. What had to step aside for it moves up, so that a search may end at an empty slot.
-    pub(super) fn remove(&mut self, found: Found, hash_at: impl Fn(u32) -> u64) {
+    pub(super) fn remove(&mut self, found: FoundPlace, hash_at: impl Fn(u32) -> u64) {
         let (mut gap, mut slot) = (found.slot, self.after(found.slot));
         loop {
             let held = self.get(slot);
@@ -169,7 +169,7 @@ mod tests {
         if number.is_multiple_of(3) { spread & 0xff00_0000_0000_00ff } else { spread }
     }
 
-    fn find(places: &Places, number: u32) -> Option<Found> {
+    fn find(places: &Places, number: u32) -> Option<FoundPlace> {
         places.find(hash_of(number), |place| place == number)
     }
 

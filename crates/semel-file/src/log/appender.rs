@@ -7,7 +7,7 @@ use semel::store::SwapReply;
 
 use super::maintenance::Maintenance;
 use super::segment::{Segment, fill_with_zeros};
-use super::spare::{NoSpare, Wanted};
+use super::spare::{NoSpare, WantedSegment};
 use super::tail::Tail;
 use super::usage::Usage;
 use crate::error::is_full;
@@ -68,7 +68,7 @@ pub(crate) struct Appender {
 
 /// How much of a segment a frame may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum SegmentRoom {
     /// All of it: the frame ends or moves a record that is there.
     Whole,
     /// All but what endings need: the record is the first of its key.
@@ -98,7 +98,7 @@ impl Appender {
         &mut self,
         head: &Head,
         body: &[u8],
-        room: Room,
+        room: SegmentRoom,
     ) -> std::result::Result<Option<Entry>, NoSpace> {
         if self.bytes.len() >= BATCH_BYTES_MAX {
             return Err(NoSpace::CommitFirst);
@@ -239,10 +239,10 @@ impl Appender {
     }
 
     /// Where a frame has to end.
-    fn limit(&self, room: Room) -> u32 {
+    fn limit(&self, room: SegmentRoom) -> u32 {
         let reserve = match room {
-            Room::Whole => 0,
-            Room::WithoutReserve => self.state.capacity.div_euclid(ENDINGS_SHARE),
+            SegmentRoom::Whole => 0,
+            SegmentRoom::WithoutReserve => self.state.capacity.div_euclid(ENDINGS_SHARE),
         };
         self.state.capacity.saturating_sub(reserve)
     }
@@ -282,7 +282,7 @@ impl Appender {
         self.reader.segments.add(Arc::clone(&self.state.active));
         let number = self.state.active.number.saturating_add(1);
         // First: the hint can wait, and a caller may have to wait for the segment.
-        self.maintenance.want_spare(Wanted { number, bytes: self.state.next_segment_bytes() });
+        self.maintenance.want_spare(WantedSegment { number, bytes: self.state.next_segment_bytes() });
         self.maintenance.hint(sealed, self.state.previous_end);
         self.begin();
         Ok(())
@@ -351,7 +351,7 @@ mod tests {
     }
 
     /// Appends records of this size, without a commit, until there is no space in the active segment.
-    fn fill(log: &mut Appender, bytes: usize, room: Room) -> Vec<Entry> {
+    fn fill(log: &mut Appender, bytes: usize, room: SegmentRoom) -> Vec<Entry> {
         let appended = (1..).map_while(|version| log.append(&record(version), &vec![7; bytes], room).ok());
         appended.flatten().collect()
     }
@@ -361,8 +361,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut log = appender(&folder);
         assert!(log.is_empty());
-        let first = log.append(&record(1), b"twelve bytes", Room::Whole).unwrap().unwrap();
-        let second = log.append(&record(2), b"twelve bytes", Room::Whole).unwrap().unwrap();
+        let first = log.append(&record(1), b"twelve bytes", SegmentRoom::Whole).unwrap().unwrap();
+        let second = log.append(&record(2), b"twelve bytes", SegmentRoom::Whole).unwrap().unwrap();
         assert_eq!((first.segment, first.offset, second.offset), (1, HEADER_BYTES, HEADER_BYTES + 72));
         assert_eq!((log.state.tail, log.usage().total_bytes()), (0, 0), "nothing is written yet");
         log.commit().unwrap();
@@ -374,15 +374,18 @@ mod tests {
     fn new_records_leave_room_for_endings_and_records_leave_room_for_notes() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = appender(&folder);
-        let last = fill(&mut log, 1_000, Room::WithoutReserve).pop().unwrap();
+        let last = fill(&mut log, 1_000, SegmentRoom::WithoutReserve).pop().unwrap();
         let reserve = SEGMENT_BYTES / ENDINGS_SHARE;
         assert!(last.offset + 1_056 <= SEGMENT_BYTES - reserve && log.bytes_left() >= reserve);
-        let last = fill(&mut log, 8, Room::Whole).pop().unwrap();
+        let last = fill(&mut log, 8, SegmentRoom::Whole).pop().unwrap();
         assert!(last.offset > SEGMENT_BYTES - reserve, "endings use the reserve");
         for number in 0..2 {
-            assert!(log.append(&head(Kind::Forget, number), &[], Room::Whole).is_ok(), "note {number} fits");
+            assert!(
+                log.append(&head(Kind::Forget, number), &[], SegmentRoom::Whole).is_ok(),
+                "note {number} fits"
+            );
         }
-        let full = log.append(&record(9), &[0; 64], Room::Whole);
+        let full = log.append(&record(9), &[0; 64], SegmentRoom::Whole);
         assert!(matches!(full, Err(NoSpace::CommitFirst)), "{full:?}");
     }
 
@@ -390,10 +393,10 @@ mod tests {
     fn the_next_segment_begins_after_a_commit_and_knows_where_the_one_before_it_ends() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = appender(&folder);
-        fill(&mut log, 1_000, Room::Whole);
+        fill(&mut log, 1_000, SegmentRoom::Whole);
         log.commit().unwrap();
         let end = log.state.tail;
-        let entry = log.append(&record(100), &[7; 1_000], Room::Whole).unwrap().unwrap();
+        let entry = log.append(&record(100), &[7; 1_000], SegmentRoom::Whole).unwrap().unwrap();
         assert_eq!((entry.segment, entry.offset, log.state.previous_end), (2, HEADER_BYTES, end));
         log.commit().unwrap();
         let bytes = std::fs::read(folder.path().join("00000002.log")).unwrap();
@@ -406,12 +409,12 @@ mod tests {
     fn a_record_larger_than_a_segment_gets_one_that_is_large_enough() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = appender(&folder);
-        log.append(&record(1), b"small", Room::Whole).unwrap();
+        log.append(&record(1), b"small", SegmentRoom::Whole).unwrap();
         let large = vec![7; 200 << 10];
-        let first = log.append(&record(2), &large, Room::WithoutReserve);
+        let first = log.append(&record(2), &large, SegmentRoom::WithoutReserve);
         assert!(matches!(first, Err(NoSpace::CommitFirst)), "{first:?}");
         log.commit().unwrap();
-        let entry = log.append(&record(2), &large, Room::WithoutReserve).unwrap().unwrap();
+        let entry = log.append(&record(2), &large, SegmentRoom::WithoutReserve).unwrap().unwrap();
         assert_eq!((entry.segment, entry.offset), (2, HEADER_BYTES));
         log.commit().unwrap();
         let bytes = std::fs::read(folder.path().join("00000002.log")).unwrap();
@@ -428,7 +431,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut log = appender(&folder);
         log.state.capacity = 64 << 20;
-        let entries = fill(&mut log, 100 << 10, Room::Whole);
+        let entries = fill(&mut log, 100 << 10, SegmentRoom::Whole);
         assert_eq!(entries.len(), 11, "the record that fills it still goes in");
     }
 }

@@ -11,7 +11,7 @@ use crate::format::hint::{self, Directory, HEAD_BYTES, LineOfPart, Subject};
 use crate::format::identity::StoreId;
 use crate::format::name;
 use crate::format::walk::{Step, Walk};
-use crate::index::{Entry, Index, Line, Memory, shard_of};
+use crate::index::{Entry, HintLine, Index, Memory, shard_of};
 use crate::log::segment::Segment;
 
 /// Writes down what a sealed segment has alive. What was replaced was replaced by something that is on disk further on, so
@@ -80,7 +80,7 @@ impl Hint {
     }
 
     /// The lines of one shard, if they are whole; `buffer` is for their bytes.
-    pub(crate) fn lines<'a>(&self, shard: u8, buffer: &'a mut Vec<u8>) -> Option<&'a [Line]> {
+    pub(crate) fn lines<'a>(&self, shard: u8, buffer: &'a mut Vec<u8>) -> Option<&'a [HintLine]> {
         let part = self.directory.part(shard)?;
         buffer.clear();
         if part.lines == 0 {

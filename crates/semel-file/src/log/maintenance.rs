@@ -12,7 +12,7 @@ use semel::{Error, ErrorKind};
 
 use super::hints;
 use super::segment::{Segment, prepare_in_pieces};
-use super::spare::{NoSpare, Spare, Wanted};
+use super::spare::{NoSpare, Spare, WantedSegment};
 use crate::disk::Disk;
 use crate::format::identity::StoreId;
 use crate::format::name;
@@ -109,7 +109,7 @@ impl Maintenance {
     }
 
     /// Asks for a segment of this number; it is fetched with [`take_spare`](Self::take_spare).
-    pub(crate) fn want_spare(&self, wanted: Wanted) {
+    pub(crate) fn want_spare(&self, wanted: WantedSegment) {
         self.work.todo().spare = Spare::Wanted(wanted);
         self.nudge();
     }

@@ -15,16 +15,16 @@ pub(crate) enum Spare {
     #[default]
     None,
     /// One is to be made, of this number and size.
-    Wanted(Wanted),
+    Wanted(WantedSegment),
     /// One is there.
     Ready(Arc<Segment>, u32),
     /// It could not be made, for this reason. It is tried again until it can.
-    Delayed(Wanted, NoSpare),
+    Delayed(WantedSegment, NoSpare),
 }
 
 /// A segment to be made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedSegment {
     pub(crate) number: u32,
     pub(crate) bytes: u32,
 }
@@ -42,7 +42,7 @@ pub(crate) enum NoSpare {
 
 impl Spare {
     /// What became of making one. Whatever went wrong, nothing that was acknowledged is in a segment that is not used yet.
-    pub(crate) fn made(wanted: Wanted, made: io::Result<Segment>) -> Self {
+    pub(crate) fn made(wanted: WantedSegment, made: io::Result<Segment>) -> Self {
         match made {
             Ok(segment) => Self::Ready(Arc::new(segment), wanted.bytes),
             Err(error) if is_full(&error) => Self::Delayed(wanted, NoSpare::NoRoom(error.to_string().into())),
@@ -54,7 +54,7 @@ impl Spare {
     }
 
     /// The segment to be made, if there is one.
-    pub(crate) fn wanted(&self) -> Option<Wanted> {
+    pub(crate) fn wanted(&self) -> Option<WantedSegment> {
         match self {
             Self::Wanted(wanted) | Self::Delayed(wanted, _) => Some(*wanted),
             Self::None | Self::Ready(..) => None,

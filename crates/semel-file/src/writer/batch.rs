@@ -7,7 +7,7 @@ use semel::Error;
 use semel::clock::Timestamp;
 use semel::record::Record;
 
-use super::requests::{Caller, SwapAnswer, answer, refuse};
+use super::requests::{ReplyTo, SwapAnswer, answer, refuse};
 use crate::format::frame::IndexKey;
 use crate::index::Entry;
 
@@ -19,7 +19,7 @@ pub(super) struct WriteBatch {
     moved: Vec<Move>,
     /// From which segment on everything is still needed, if the batch says so.
     forget_before: Option<u32>,
-    callers: Vec<(Caller<SwapAnswer>, Timestamp, SwapAnswer)>,
+    callers: Vec<(ReplyTo<SwapAnswer>, Timestamp, SwapAnswer)>,
 }
 
 /// A record that keeps its version and changes its place.
@@ -49,7 +49,7 @@ impl WriteBatch {
     }
 
     /// Answers this caller once the batch is on disk.
-    pub(super) fn answer_later(&mut self, caller: Caller<SwapAnswer>, now: Timestamp, value: SwapAnswer) {
+    pub(super) fn answer_later(&mut self, caller: ReplyTo<SwapAnswer>, now: Timestamp, value: SwapAnswer) {
         self.callers.push((caller, now, value));
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::requests::Request;
+use super::requests::WriterRequest;
 
 /// How often the writer looks for a request before it sleeps: about a hundred microseconds, in which a lone caller is back.
 const LOOKS_MAX: usize = 256;
@@ -19,7 +19,7 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    requests: Vec<Request>,
+    requests: Vec<WriterRequest>,
     door: Door,
     /// Whether the writer sleeps: only then it has to be woken.
     writer_sleeps: bool,
@@ -34,7 +34,7 @@ enum Door {
 
 impl Queue {
     /// Puts a request in; hands it back if the store is closed.
-    pub(crate) fn push(&self, request: Request) -> Result<(), Request> {
+    pub(crate) fn push(&self, request: WriterRequest) -> Result<(), WriterRequest> {
         let mut waiting = self.waiting();
         if waiting.door == Door::Closed {
             return Err(request);
@@ -50,12 +50,12 @@ impl Queue {
     }
 
     /// Takes all that wait into `requests`, without waiting for any.
-    pub(crate) fn take_now(&self, requests: &mut Vec<Request>) {
+    pub(crate) fn take_now(&self, requests: &mut Vec<WriterRequest>) {
         self.take_all(&mut self.waiting(), requests);
     }
 
     /// Takes all that wait into `requests`, or waits for one. `false` when the store is closed and nothing is left.
-    pub(crate) fn take(&self, requests: &mut Vec<Request>) -> bool {
+    pub(crate) fn take(&self, requests: &mut Vec<WriterRequest>) -> bool {
         self.look_out();
         let mut waiting = self.waiting();
         loop {
@@ -71,7 +71,7 @@ impl Queue {
         }
     }
 
-    fn take_all(&self, waiting: &mut Waiting, requests: &mut Vec<Request>) {
+    fn take_all(&self, waiting: &mut Waiting, requests: &mut Vec<WriterRequest>) {
         self.is_filled.store(false, Ordering::Release);
         std::mem::swap(&mut waiting.requests, requests);
     }

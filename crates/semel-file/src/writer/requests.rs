@@ -11,7 +11,7 @@ use crate::index::Entry;
 /// From this size on a request waits behind the small ones: many callers should not wait for one caller's megabytes.
 const LARGE_BYTES: usize = 256 << 10;
 
-pub(crate) enum Request {
+pub(crate) enum WriterRequest {
     Swap(SwapRequest),
     Sweep(SweepRequest),
 }
@@ -19,7 +19,7 @@ pub(crate) enum Request {
 /// A batch of swaps, and the caller that waits for the answer.
 pub(crate) struct SwapRequest {
     pub(crate) batch: Swaps,
-    pub(crate) caller: Caller<SwapAnswer>,
+    pub(crate) caller: ReplyTo<SwapAnswer>,
 }
 
 /// A sweep, and the caller that waits for the answer.
@@ -27,11 +27,11 @@ pub(crate) struct SweepRequest {
     pub(crate) limit: usize,
     /// How many records were removed in turns before.
     pub(crate) removed: usize,
-    pub(crate) caller: Caller<Swept>,
+    pub(crate) caller: ReplyTo<Swept>,
 }
 
 /// Takes the answer to the one who waits for it.
-pub(crate) type Caller<T> = oneshot::Sender<Result<Stamped<T>>>;
+pub(crate) type ReplyTo<T> = oneshot::Sender<Result<Stamped<T>>>;
 
 /// An answer, and the store's now at which it was made.
 pub(crate) struct Stamped<T> {
@@ -56,12 +56,12 @@ pub(crate) struct Unread {
 }
 
 /// Answers a caller; one that is gone needs no answer.
-pub(crate) fn answer<T>(caller: Caller<T>, now: Timestamp, value: T) {
+pub(crate) fn answer<T>(caller: ReplyTo<T>, now: Timestamp, value: T) {
     drop(caller.send(Ok(Stamped { now, value })));
 }
 
 /// Gives a caller an error.
-pub(crate) fn refuse<T>(caller: Caller<T>, error: Error) {
+pub(crate) fn refuse<T>(caller: ReplyTo<T>, error: Error) {
     drop(caller.send(Err(error)));
 }
 
