@@ -26,7 +26,7 @@ pub(crate) struct Index {
     shard_entries_max: usize,
 }
 
-/// What a look for due entries came to.
+/// The due entries of one group.
 pub(crate) struct DueGroup {
     /// The group that was visited; `None` if none is due before the end.
     pub(crate) group: Option<usize>,

@@ -18,7 +18,7 @@ use crate::format::identity::StoreId;
 use crate::index::Entry;
 use crate::reader::Reader;
 
-/// No segment is made smaller than this, unless all have to be.
+/// Smallest segment, where the largest allowed one is not smaller still.
 pub(crate) const SEGMENT_BYTES_MIN: u32 = 4 << 20;
 /// From this size on a batch is written, however many callers still wait: the first of them have waited long enough.
 const BATCH_BYTES_MAX: usize = 1 << 20;

@@ -93,7 +93,7 @@ impl Usage {
         }
     }
 
-    /// The account of the oldest segment, unless it is the newest as well.
+    /// The usage of the oldest segment; `None` if it is the one that is written.
     pub(crate) fn oldest_sealed(&self) -> Option<(u32, SegmentUsage)> {
         let account = self.segments.front().filter(|_| self.segments.len() > 1)?;
         Some((self.oldest, *account))

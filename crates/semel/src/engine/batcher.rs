@@ -527,7 +527,7 @@ impl Driver {
 
 impl Queue {
     /// Whether a batch should leave now: at once if none is on its way; beside another one only if it is about as large,
-    /// or else every large batch would be followed by a few swaps that came first.
+    /// or else every large batch would be followed by one of a few swaps.
     fn has_batch(&self) -> bool {
         let waiting = self.waiting.len();
         match self.batches {

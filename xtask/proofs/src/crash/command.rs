@@ -50,7 +50,7 @@ enum What {
         /// How often to kill.
         #[arg(default_value_t = KILLS_FEW)]
         rounds: u64,
-        /// Where every choice comes from; any number unless said.
+        /// Where every choice comes from; default: random.
         #[arg(long)]
         seed: Option<u64>,
     },
@@ -61,7 +61,7 @@ enum What {
         /// For how many seconds.
         #[arg(default_value_t = SOAK_SECONDS)]
         seconds: u64,
-        /// Where every choice comes from; any number unless said.
+        /// Where every choice comes from; default: random.
         #[arg(long)]
         seed: Option<u64>,
     },
@@ -92,7 +92,7 @@ enum What {
         /// How many images to take.
         #[arg(default_value_t = CUTS_FEW)]
         images: u64,
-        /// Where every choice comes from; any number unless said.
+        /// Where every choice comes from; default: random.
         #[arg(long)]
         seed: Option<u64>,
         /// For itself: the folder to work in, once it has mounts of its own.
@@ -142,7 +142,7 @@ enum What {
 struct Rounds {
     /// How often; a few times unless said, as the tests of every change do.
     rounds: Option<u64>,
-    /// Where every choice comes from; any number unless said.
+    /// Where every choice comes from; default: random.
     #[arg(long)]
     seed: Option<u64>,
 }

@@ -12,7 +12,7 @@ use semel_file::check::{repair, verify};
 use super::sample::{open, scratch};
 use crate::sync::ready;
 
-/// What came of one damaged folder.
+/// The verdict on one damaged folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// Everything that was acknowledged is read.
