@@ -163,7 +163,7 @@ impl<S: Store> Contestant for StoreAlone<S> {
                 return Ok(Claimed::Run(Run { permit_id: ask.permit_id, record, now }));
             }
             (SwapReply::Stale(Some(record)), now) => (record, now),
-            (SwapReply::Stale(None) | SwapReply::Full | SwapReply::Damaged(_), _) => {
+            (SwapReply::Stale(None) | SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_), _) => {
                 bail!("nothing has to be full, swept or damaged here")
             }
         };

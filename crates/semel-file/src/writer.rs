@@ -238,9 +238,9 @@ impl Writer {
             Ok(Err(NoSpace::Full(_))) if room == SegmentRoom::WithoutReserve => {
                 Judged::OnDisk(self.log.refusal())
             }
-            Ok(Err(NoSpace::Full(why))) => Judged::OnDisk(SwapReply::Damaged(no_space(&why))),
+            Ok(Err(NoSpace::Full(why))) => Judged::OnDisk(SwapReply::Refused(no_space(&why))),
             Ok(Err(NoSpace::CommitFirst | NoSpace::Stopped)) => Judged::Stopped,
-            Err(why) => Judged::OnDisk(SwapReply::Damaged(why)),
+            Err(why) => Judged::OnDisk(SwapReply::Refused(why)),
         }
     }
 

@@ -153,7 +153,7 @@ fn current(reply: &SwapReply) -> Loaded {
         SwapReply::Swapped(record) => Ok(Some(Arc::clone(record))),
         SwapReply::Stale(found) => Ok(found.clone()),
         SwapReply::Full => Ok(None),
-        SwapReply::Damaged(why) => Err(why.clone()),
+        SwapReply::Damaged(why) | SwapReply::Refused(why) => Err(why.clone()),
     }
 }
 

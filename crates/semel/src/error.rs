@@ -35,13 +35,14 @@ pub struct Error {
     kind: ErrorKind,
     message: Arc<str>,
     permit_id: Option<PermitId>,
+    is_overdue: bool,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of this kind; the message should end with what to do next.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into().into(), permit_id: None, source: None }
+        Self { kind, message: message.into().into(), permit_id: None, is_overdue: false, source: None }
     }
 
     /// The same error with the one below it attached.
@@ -62,6 +63,18 @@ impl Error {
     /// have been granted.
     pub fn permit_id(&self) -> Option<PermitId> {
         self.permit_id
+    }
+
+    /// The same error of an ask that ended because its time was over: asking again at once would take as long.
+    #[must_use]
+    pub fn overdue(mut self) -> Self {
+        self.is_overdue = true;
+        self
+    }
+
+    /// Whether the ask ended because its time was over. The engine does not ask again by itself then.
+    pub fn is_overdue(&self) -> bool {
+        self.is_overdue
     }
 
     /// What the caller may do now.

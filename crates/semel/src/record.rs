@@ -598,6 +598,11 @@ impl Draft {
         &self.0
     }
 
+    /// Whether writing it grants a run that was not granted before.
+    pub fn grants_run(&self) -> bool {
+        matches!(&self.0.state, State::Running(running) if running.grant.fence == Version::UNSTAMPED)
+    }
+
     /// The record as a store that writes it as `version` at `now` must keep it.
     #[must_use]
     pub fn stamp(mut self, version: Version, now: Timestamp) -> Arc<Record> {

@@ -202,7 +202,7 @@ fn heard(swap: Swap, reply: SwapReply, now: Timestamp, report: &mut Report) -> R
             more(if same { &mut report.already_there } else { &mut report.other_there });
         }
         // Not of the record that is there: none can be written now.
-        SwapReply::Damaged(error) if error.kind() == semel::ErrorKind::Unavailable => {
+        SwapReply::Refused(error) => {
             bail!("{error}; then run the same command again")
         }
         SwapReply::Damaged(error) => {

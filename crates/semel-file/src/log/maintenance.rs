@@ -164,7 +164,7 @@ impl Maintenance {
     /// would help against nothing else.
     pub(crate) fn refusal(&self) -> SwapReply {
         match &self.work.todo().spare {
-            Spare::Delayed(_, NoSpare::Refused(why)) => SwapReply::Damaged(Error::new(
+            Spare::Delayed(_, NoSpare::Refused(why)) => SwapReply::Refused(Error::new(
                 ErrorKind::Unavailable,
                 format!("no new record is taken, because {why}; nothing happened: it is tried again"),
             )),

@@ -69,7 +69,7 @@ fn winners(replies: Vec<SwapReply>) -> Vec<semel::record::Record> {
         .into_iter()
         .filter_map(|reply| match reply {
             SwapReply::Swapped(record) => Some(Arc::unwrap_or_clone(record)),
-            SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) => None,
+            SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_) => None,
         })
         .collect()
 }

@@ -165,7 +165,7 @@ async fn comes_back(store: &dyn Store, record: Record) -> Result<Record, Broken>
     let written = stamped(trial, swap.clone()).await?;
     let lost = match trial.swap(swap).await? {
         SwapReply::Stale(found) => found,
-        reply @ (SwapReply::Swapped(_) | SwapReply::Full | SwapReply::Damaged(_)) => {
+        reply @ (SwapReply::Swapped(_) | SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_)) => {
             return Err(Broken::new("a swap of what is there is stale", format!("{reply:?}")));
         }
     };

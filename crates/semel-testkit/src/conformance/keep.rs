@@ -34,7 +34,7 @@ async fn prolonged(trial: Trial<'_>, longer: Keep) -> Result<(Record, Duration),
         match reply {
             SwapReply::Swapped(lasting) => return Ok((Arc::unwrap_or_clone(lasting), within)),
             SwapReply::Stale(None) if trial.now().await? >= brief.changed_at.plus(within) => {}
-            SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) => {
+            SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_) => {
                 return Err(Broken::new("a record is there while it is kept", format!("{reply:?}")));
             }
         }

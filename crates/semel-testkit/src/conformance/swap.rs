@@ -169,7 +169,9 @@ pub async fn swaps_are_answered_in_their_order(store: &dyn Store) -> Result<(), 
         let fits = match &reply {
             SwapReply::Swapped(record) => wins && record.key.id() == id,
             SwapReply::Stale(None) => !wins,
-            SwapReply::Stale(Some(_)) | SwapReply::Full | SwapReply::Damaged(_) => false,
+            SwapReply::Stale(Some(_)) | SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_) => {
+                false
+            }
         };
         promised!(fits, "answers come in the order of the swaps", "{reply:?} to the swap of {id:?}");
     }
@@ -190,7 +192,7 @@ pub async fn of_two_swaps_of_one_record_one_wins(store: &dyn Store) -> Result<()
             .iter()
             .filter_map(|reply| match reply {
                 SwapReply::Swapped(record) => Some(record),
-                SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) => None,
+                SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_) => None,
             })
             .collect();
         let found = trial.load(id).await?;

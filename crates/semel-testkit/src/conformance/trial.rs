@@ -46,7 +46,10 @@ impl<'a> Trial<'a> {
     pub(super) async fn write(self, swap: Swap) -> Result<Record, Broken> {
         match self.swap(swap).await? {
             SwapReply::Swapped(record) => Ok(Arc::unwrap_or_clone(record)),
-            reply @ (SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_)) => {
+            reply @ (SwapReply::Stale(_)
+            | SwapReply::Full
+            | SwapReply::Damaged(_)
+            | SwapReply::Refused(_)) => {
                 Err(Broken::new("a swap at the expected version wins", format!("{reply:?}")))
             }
         }

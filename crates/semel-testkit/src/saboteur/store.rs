@@ -198,7 +198,10 @@ impl Store for Sabotaged {
                     SwapReply::Swapped(record) | SwapReply::Stale(Some(record)) => {
                         store.show(Arc::make_mut(record));
                     }
-                    SwapReply::Stale(None) | SwapReply::Full | SwapReply::Damaged(_) => {}
+                    SwapReply::Stale(None)
+                    | SwapReply::Full
+                    | SwapReply::Damaged(_)
+                    | SwapReply::Refused(_) => {}
                 }
             }
             store.answer(replies.into()).await

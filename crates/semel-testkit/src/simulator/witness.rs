@@ -62,7 +62,7 @@ impl Store for Witness {
             seen.add(replies.iter().filter_map(|reply| match reply {
                 SwapReply::Swapped(record) => Some(&**record),
                 SwapReply::Stale(found) => found.as_deref(),
-                SwapReply::Full | SwapReply::Damaged(_) => None,
+                SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_) => None,
             }));
         })
     }

@@ -62,7 +62,7 @@ async fn answer(store: &dyn Store, mut asked: Reader<'_>) -> Result<Writer> {
                     SwapReply::Swapped(record) => writer.number(0).maybe(Some(&record)),
                     SwapReply::Stale(found) => writer.number(1).maybe(found.as_deref()),
                     SwapReply::Full => writer.number(2),
-                    SwapReply::Damaged(error) => return Err(error),
+                    SwapReply::Damaged(error) | SwapReply::Refused(error) => return Err(error),
                 };
             }
         }

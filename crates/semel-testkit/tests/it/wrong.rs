@@ -52,7 +52,7 @@ impl Copied {
                     self.copy().entry(id).or_default().push((from, Arc::clone(record)));
                 }
                 SwapReply::Stale(found) => *found = self.read(id, answer.now),
-                SwapReply::Full | SwapReply::Damaged(_) => {}
+                SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_) => {}
             }
         }
         // Whoever finds yesterday's record asks again, and the copy must get on meanwhile.

@@ -234,7 +234,9 @@ impl<A, R: FnMut(Option<&Record>, Timestamp) -> Ruling<A>> SwapLoop<A, R> {
     /// Takes in the reply. An error is the end of the ask.
     pub fn hear(&mut self, heard: Heard) -> Result<()> {
         match heard {
-            Heard::Loaded(Ok(Answer { now, value, caching })) => self.see(value?, now, caching),
+            Heard::Loaded(Ok(Answer { now, value, caching })) => {
+                self.see(value.map_err(|why| self.refusal(why))?, now, caching)
+            }
             Heard::Swapped(Ok(Answer { now, value, caching })) => match (value, self.pending.take()) {
                 (SwapReply::Swapped(record), Some(answer)) => {
                     let (record, effect) = (Some(record), Effect::Written);
@@ -246,11 +248,8 @@ impl<A, R: FnMut(Option<&Record>, Timestamp) -> Ruling<A>> SwapLoop<A, R> {
                     self.stale = self.stale.saturating_add(1);
                     self.see(record, now, caching)
                 }
-                (SwapReply::Full, _) => Err(full()),
-                // Of a swap whose reply was lost before, this says nothing.
-                (SwapReply::Damaged(why), _) => {
-                    Err(if self.lost_replies == 0 { why } else { self.unknown(why) })
-                }
+                (SwapReply::Full, _) => Err(self.refusal(full())),
+                (SwapReply::Damaged(why) | SwapReply::Refused(why), _) => Err(self.refusal(why)),
             },
             Heard::LostRace => {
                 self.stale = self.stale.saturating_add(1);
@@ -267,7 +266,7 @@ impl<A, R: FnMut(Option<&Record>, Timestamp) -> Ruling<A>> SwapLoop<A, R> {
         if self.lost_replies == 0 && error.kind() != ErrorKind::Unknown {
             return Err(error);
         }
-        let pause = UNKNOWN_PAUSES.get(self.lost_replies);
+        let pause = UNKNOWN_PAUSES.get(self.lost_replies).filter(|_| !error.is_overdue());
         self.lost_replies = self.lost_replies.saturating_add(1);
         match (pause, then) {
             // Then the same again: if the first swap took, this one is stale, and the record that comes back
@@ -292,8 +291,12 @@ impl<A, R: FnMut(Option<&Record>, Timestamp) -> Ruling<A>> SwapLoop<A, R> {
     }
 
     fn contended(&self) -> Error {
-        let error =
-            Error::new(ErrorKind::Unavailable, "other callers kept writing this record first; ask again");
+        let message = "other callers kept writing this record first; ask again";
+        self.refusal(Error::new(ErrorKind::Unavailable, message))
+    }
+
+    /// The error of an ask that the store refused. Of a swap whose reply was lost before, a refusal says nothing.
+    fn refusal(&self, error: Error) -> Error {
         if self.lost_replies == 0 { error } else { self.unknown(error) }
     }
 

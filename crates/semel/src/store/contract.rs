@@ -192,8 +192,10 @@ pub enum SwapReply {
     /// Nothing changed: the store is at its bound and takes no new record. Never the answer to a swap
     /// of a record that is there.
     Full,
-    /// Nothing changed: the record that is there cannot be read, or the one to write cannot be stored, and this is why.
+    /// Nothing changed: the record that is there cannot be read, and this is why.
     Damaged(Error),
+    /// Nothing changed: the store does not take this record, or no new one now, and this is why.
+    Refused(Error),
 }
 
 /// What a sweep did.

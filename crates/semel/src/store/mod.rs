@@ -6,14 +6,17 @@
 //! - [`contract`](Store): the trait, and what goes over it.
 //! - [`scan`](Filter): which records a person or a tool wants to see.
 //! - [`finding`](Finding): what a store's server is set to, against what its promise needs.
+//! - [`settings_watch`](SettingsWatch): whether those settings still hold, checked while a store is used.
 //! - [`memory`](MemoryStore): the store inside a process, bounded.
 
 mod contract;
 mod finding;
 mod memory;
 mod scan;
+mod settings_watch;
 
 pub use contract::{Answer, Caching, Loaded, Reply, Store, Swap, SwapReplies, SwapReply, Swaps, Swept};
 pub use finding::{Finding, Verdict};
 pub use memory::{MemoryStore, MemoryStoreBuilder};
 pub use scan::{Filter, Page, Scan};
+pub use settings_watch::{DurabilityDemand, SettingsWatch};

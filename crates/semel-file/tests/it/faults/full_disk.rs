@@ -63,7 +63,7 @@ impl Bench {
         let swap = Swap { expected: Some(record.version), next: write.next, keep: write.keep };
         match ready(self.store.swap([swap].into()))?.value.remove(0) {
             SwapReply::Swapped(record) => Ok(record),
-            SwapReply::Damaged(why) => Err(why),
+            SwapReply::Refused(why) => Err(why),
             other => panic!("{other:?}"),
         }
     }

@@ -70,7 +70,7 @@ impl Bench {
         for _ in 0..CLAIMS_MOST {
             match self.try_claim().expect("the store goes on") {
                 SwapReply::Swapped(record) => running.push(record),
-                SwapReply::Damaged(why) if why.kind() == ErrorKind::Unavailable => {
+                SwapReply::Refused(why) if why.kind() == ErrorKind::Unavailable => {
                     return (running, why.to_string());
                 }
                 other => panic!("{other:?}"),
@@ -97,7 +97,7 @@ impl Bench {
         for _ in 0..CLAIMS_MOST * 100 {
             match self.try_claim().expect("the store goes on") {
                 SwapReply::Swapped(record) => taken.push(record),
-                SwapReply::Damaged(_) => std::thread::yield_now(),
+                SwapReply::Refused(_) => std::thread::yield_now(),
                 other => panic!("{other:?}"),
             }
             if taken.len() >= 150 {

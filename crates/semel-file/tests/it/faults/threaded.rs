@@ -41,7 +41,7 @@ async fn call(caller: usize, store: Arc<FileStore>, disk: FailingDisk, told: Arc
                 told.acknowledged.push(record);
             }
             // Where the next segment found no room, or could not be prepared for another reason.
-            Ok(Some(SwapReply::Full | SwapReply::Damaged(_))) => {}
+            Ok(Some(SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_))) => {}
             Ok(other) => panic!("{other:?}"),
             Err(error) => told.refused.push(error.kind()),
         }

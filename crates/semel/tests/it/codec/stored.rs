@@ -39,7 +39,9 @@ async fn what_the_memory_store_hands_back_is_what_it_was_given() {
     let drafts: Vec<_> = batch.iter().map(|swap| swap.next.clone()).collect();
     let loaded = |reply: &SwapReply| match reply {
         SwapReply::Swapped(record) => Record::clone(record),
-        SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) => panic!("{reply:?}"),
+        SwapReply::Stale(_) | SwapReply::Full | SwapReply::Damaged(_) | SwapReply::Refused(_) => {
+            panic!("{reply:?}")
+        }
     };
     let answer = store.swap(batch.into()).await.unwrap();
     let swapped: Vec<Record> = answer.value.iter().map(loaded).collect();

@@ -117,6 +117,40 @@ fn a_damaged_record_is_unknown_only_if_a_reply_was_lost_before() {
 }
 
 #[test]
+fn a_full_store_is_unknown_only_if_a_reply_was_lost_before() {
+    for (is_lost, expected) in [(false, ErrorKind::Full), (true, ErrorKind::Unknown)] {
+        let mut asking = claiming(&key("1"), Guess::Absent);
+        assert!(matches!(asking.next(), Ok(Next::Swap(_))));
+        if is_lost {
+            asking.hear(lost_reply()).unwrap();
+            assert!(matches!(asking.next(), Ok(Next::Pause(_))));
+            assert!(matches!(asking.next(), Ok(Next::Swap(_))));
+        }
+        assert_eq!(asking.hear(swapped(SwapReply::Full)).unwrap_err().kind(), expected);
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_loaded_is_unknown_if_a_reply_was_lost_before() {
+    let mut asking = claiming(&key("1"), Guess::Unknown);
+    assert!(matches!(asking.next(), Ok(Next::Load(_))));
+    asking.hear(Heard::Loaded(Err(Error::new(ErrorKind::Unknown, "lost")))).unwrap();
+    assert!(matches!(asking.next(), Ok(Next::Pause(_))));
+    let damaged = Err(Error::new(ErrorKind::Unavailable, "not on the standby yet"));
+    let error = asking.hear(Heard::Loaded(Ok(Answer::new(NOW, damaged)))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown);
+}
+
+#[test]
+fn an_ask_whose_time_is_over_is_not_made_again() {
+    let mut asking = claiming(&key("1"), Guess::Absent);
+    assert!(matches!(asking.next(), Ok(Next::Swap(_))));
+    let late = Error::new(ErrorKind::Unknown, "no reply within 5 s").overdue();
+    let error = asking.hear(Heard::Swapped(Err(late))).unwrap_err();
+    assert_eq!((error.kind(), error.permit_id()), (ErrorKind::Unknown, Some(PermitId::new(7))));
+}
+
+#[test]
 fn after_each_lost_reply_it_waits_longer_and_after_the_fourth_it_gives_up() {
     let mut asking = claiming(&key("1"), Guess::Absent);
     for millis in [5, 50, 250] {
