@@ -28,19 +28,27 @@ pub(crate) struct Batch {
     places: Vec<usize>,
     /// What later rounds ask.
     later: Vec<(usize, Swap)>,
+    /// Of the done records that were found, the transaction that wrote each.
+    done_by: BTreeMap<RecordId, u32>,
     now: Timestamp,
     races: usize,
     is_first: bool,
 }
 
 impl Batch {
-    pub(crate) fn new(swaps: Swaps) -> Self {
-        let replies = swaps.iter().map(|_| None).collect();
+    /// The swaps to be sent. `refusal` says why new claims are refused now, if they are.
+    pub(crate) fn new(swaps: Swaps, refusal: Option<&Error>) -> Self {
+        let refused =
+            |swap: &Swap| refusal.filter(|_| swap.next.grants_run()).cloned().map(SwapReply::Refused);
+        let replies: SmallVec<[_; 1]> = swaps.iter().map(refused).collect();
+        let later = swaps.into_iter().enumerate();
+        let later = later.filter(|(place, _)| replies.get(*place).is_none_or(Option::is_none)).collect();
         Self {
             replies,
             round: Vec::new(),
             places: Vec::new(),
-            later: swaps.into_iter().enumerate().collect(),
+            later,
+            done_by: BTreeMap::new(),
             now: Timestamp::default(),
             races: 0,
             is_first: true,
@@ -88,6 +96,7 @@ impl Batch {
         for row in rows {
             let answer = SwapAnswer::read(row).map_err(|error| self.after_others(error))?;
             self.now = self.now.max(answer.now);
+            self.done_by.extend(answer.done_by.map(|transaction| (answer.id, transaction)));
             let at = self.round.binary_search_by_key(&answer.id, Swap::id);
             if let Some(slot) = at.ok().and_then(|at| answers.get_mut(at)) {
                 *slot = Some(answer);
@@ -139,11 +148,30 @@ impl Batch {
         .caused_by(error)
     }
 
-    pub(crate) fn answer(self) -> Result<Answer<SwapReplies>> {
-        let value: Option<SwapReplies> = self.replies.into_iter().collect();
+    /// The transactions that wrote the done records that replies show.
+    pub(crate) fn shown_done(&self) -> Vec<u32> {
+        self.done_by.values().copied().collect()
+    }
+
+    /// The replies of a batch of which nothing had to be sent.
+    pub(crate) fn answer_at(mut self, now: Timestamp) -> Result<Answer<SwapReplies>> {
+        self.now = now;
+        self.answer(&Ok(()))
+    }
+
+    /// The replies. Done records are shown only if they are `confirmed`: on the synchronous standby, if there is one.
+    pub(crate) fn answer(self, confirmed: &Result<()>) -> Result<Answer<SwapReplies>> {
+        let Self { replies, done_by, now, .. } = self;
+        let shown = |reply: SwapReply| match (&reply, confirmed) {
+            (SwapReply::Stale(Some(found)), Err(why)) if done_by.contains_key(&found.key.id()) => {
+                SwapReply::Refused(why.clone())
+            }
+            _ => reply,
+        };
+        let value: Option<SwapReplies> = replies.into_iter().map(|reply| reply.map(shown)).collect();
         let value =
             value.ok_or_else(|| Error::new(ErrorKind::Unknown, "a swap was not answered; ask again"))?;
-        Ok(Answer::new(self.now, value).caching(Caching::Allowed))
+        Ok(Answer::new(now, value).caching(Caching::Allowed))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a failure of the server or of the way to it means to the caller.
 
+use std::time::Duration;
+
 use semel::{Error, ErrorKind};
 use tokio_postgres::error::SqlState;
 
@@ -12,6 +14,45 @@ pub(crate) enum Sent {
     Perhaps,
 }
 
+/// Why an ask of a session failed.
+pub(crate) enum AskFailure {
+    Driver(tokio_postgres::Error),
+    /// It is committed on this server, and the wait for its standby was cancelled.
+    Unreplicated,
+}
+
+impl From<tokio_postgres::Error> for AskFailure {
+    fn from(failed: tokio_postgres::Error) -> Self {
+        Self::Driver(failed)
+    }
+}
+
+impl From<AskFailure> for Error {
+    fn from(failure: AskFailure) -> Self {
+        match failure {
+            AskFailure::Driver(failed) => error(failed, Sent::Perhaps),
+            AskFailure::Unreplicated => Self::new(
+                ErrorKind::Unknown,
+                "PostgreSQL stopped waiting for its synchronous standby: this is written on the primary, and perhaps not on \
+                 the standby; ask again with the same permit",
+            ),
+        }
+    }
+}
+
+/// The error of an ask that got no reply in time. Of one that changes nothing, nothing is unknown.
+pub(crate) fn no_reply(within: Duration, writes: bool) -> Error {
+    let kind = if writes { ErrorKind::Unknown } else { ErrorKind::Unavailable };
+    Error::new(
+        kind,
+        format!(
+            "PostgreSQL did not reply within {within:?}; ask again with the same permit, and see whether the server and its \
+             standby can be reached"
+        ),
+    )
+    .overdue()
+}
+
 /// What a failure of the driver means.
 pub(crate) fn error(failed: tokio_postgres::Error, sent: Sent) -> Error {
     let (kind, advice) = match failed.code() {
@@ -21,7 +62,7 @@ pub(crate) fn error(failed: tokio_postgres::Error, sent: Sent) -> Error {
             }
             meaning => meaning,
         },
-        // No word from the server: the line broke.
+        // No answer from the server: the connection broke.
         None if sent == Sent::Perhaps => (ErrorKind::Unknown, "ask again with the same permit"),
         None => {
             (ErrorKind::Unavailable, "check that the server runs and that the URL is right, then ask again")
@@ -41,10 +82,14 @@ fn meaning(code: &SqlState) -> (ErrorKind, &'static str) {
         "42P01" | "42703" | "3F000" => {
             (ErrorKind::Invalid, "the schema is missing or older than this release; run `semel migrate`")
         }
-        "42501" => (ErrorKind::Invalid, "grant this user the rights on semel's tables"),
+        "42501" => (ErrorKind::Invalid, "run `semel check`, which names the rights to grant"),
         "25006" => (ErrorKind::Unavailable, "this server takes no writes; ask the primary"),
         "28P01" | "28000" => (ErrorKind::Invalid, "check the user, the password and pg_hba.conf"),
         "3D000" => (ErrorKind::Invalid, "create the database, or name another in the URL"),
+        "53300" => (
+            ErrorKind::Unavailable,
+            "the server has no free connection: raise max_connections, or close others",
+        ),
         "53100" => (ErrorKind::Unavailable, "the server's disk is full: make room, then ask again"),
         other if other.starts_with("22") || other.starts_with("23") => {
             (ErrorKind::Invalid, "the server refused the values; nothing was written")

@@ -25,11 +25,14 @@
 //!
 //! # Layout
 //!
-//! - `config`: where the server is, from one URL; `check`: its settings, against what the promise needs.
+//! - `config`: where the servers are, from one URL; `check`: their settings, against what the promise needs; `rights`: those
+//!   of the role.
 //! - `store`: the four questions; `batch`: a batch on its way, until every swap is answered; `swap_answer`: one answer.
 //! - `statement`: the SQL, from one list of columns; `row`: a record as a row; `lists`: what it keeps as JSON; `value`: the
 //!   wire; `text`: characters that it refuses.
-//! - `session`: one connection, set up and checked; `reconnecting`: one that comes back by itself.
+//! - `servers`: which of several servers is asked; `wire`: one connection; `session`: one that is set up and checked;
+//!   `reconnecting`: one that comes back by itself, and on which every ask ends in time.
+//! - `replication`: what is known to be on the synchronous standby.
 //! - `schema`: the tables, and their versions; `error`: what a failure means, above all whether anything happened.
 //! - `transaction`: asks inside the application's own transaction; `sqlx`: inside one of sqlx; `settled_listener`: waking
 //!   across processes.
@@ -43,8 +46,11 @@ mod error;
 mod in_transaction;
 mod lists;
 mod reconnecting;
+mod replication;
+mod rights;
 mod row;
 mod schema;
+mod servers;
 mod session;
 mod settled_listener;
 #[cfg(feature = "sqlx")]
@@ -55,8 +61,9 @@ mod swap_answer;
 mod text;
 mod transaction;
 mod value;
+mod wire;
 
-pub use config::{Config, Durability};
+pub use config::{Config, Durability, Pooling};
 #[cfg(feature = "stream")]
 pub use in_transaction::{Connecting, InTransaction, InTransactionHandled};
 pub use schema::{Migrated, ensure_schema, migrate};

@@ -9,7 +9,7 @@ use semel::record::{
     Done, Duplicates, EndedAttempt, Grant, Held, HoldReason, Keep, LABEL_BYTES_MAX, Mismatches, PermitId,
     Record, Released, Running, State, StateKind, Step, Version,
 };
-use semel::store::Swap;
+use semel::store::{Loaded, Swap};
 use semel::{Error, Fingerprint, Key, Lapse, Outcome, OutcomeKind, RecordId, Result};
 
 use crate::error::corrupt;
@@ -233,7 +233,7 @@ pub(crate) fn shown(row: &str) -> String {
         other => format!("{row}.{other}"),
     });
     let columns = columns.collect::<Vec<_>>().join(", ");
-    format!("ROW({row}.version, {row}.changed_at, {row}.grant_fence, {columns})")
+    format!("ROW({row}.xmin, {row}.version, {row}.changed_at, {row}.grant_fence, {columns})")
 }
 
 /// The record that a row from the server holds under this id. An error names the row.
@@ -244,8 +244,15 @@ pub(crate) fn record(id: &RecordId, row: &[u8]) -> Result<Record> {
     })
 }
 
+/// The transaction that wrote a row, if its record is done.
+pub(crate) fn done_by(found: &Loaded, row: Option<&[u8]>) -> Option<u32> {
+    let is_done = matches!(found, Ok(Some(record)) if matches!(record.state, State::Done(_)));
+    row.filter(|_| is_done).and_then(|row| Fields::new(row).ok()?.transaction().ok())
+}
+
 fn read(row: &[u8]) -> Result<Record> {
     let mut fields = Fields::new(row)?;
+    fields.transaction()?;
     let (version, changed_at) = (Version::new(fields.number()?), fields.moment()?);
     let grant_fence = fields.optional(Fields::number)?;
     let key = key(&mut fields)?;

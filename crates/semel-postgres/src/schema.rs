@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use semel::{Error, ErrorKind, Result};
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::{Client, SimpleQueryMessage, Transaction};
 
 use crate::config::Config;
 use crate::error::{Sent, error, is_entangled};
-use crate::session::connect;
+use crate::servers::Servers;
+use crate::wire::{Wire, text_rows};
 
 /// What each version of the schema adds. A release never changes one that was released: it appends.
-const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
 /// The version that this release reads and writes.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// Indexes that the newest schema has beside those of version 1: name and definition.
 ///
@@ -42,9 +44,8 @@ const INDEXES_PAUSE: Duration = Duration::from_millis(100);
 
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS semel_schema (\
      version integer NOT NULL PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
-const FOUND: &str = "SELECT CASE WHEN to_regclass('semel_schema') IS NULL THEN 0 ELSE 1 END";
+const FOUND: &str = "SELECT to_regclass('semel_schema') IS NOT NULL";
 const CURRENT: &str = "SELECT coalesce(max(version), 0) FROM semel_schema";
-const INDEX_STATE: &str = "SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1))";
 
 /// What a migration did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +63,23 @@ pub async fn migrate(url: &str) -> Result<Migrated> {
     ensure_schema(&Config::from_url(url)?).await
 }
 
-/// The same with a config that is at hand.
+/// The same with a config that is at hand. All statements are in the simple protocol, which prepares nothing, and no lock
+/// outlives its transaction: it works through a pooler, too.
 pub async fn ensure_schema(config: &Config) -> Result<Migrated> {
-    let mut client = connect(config).await?;
-    let from = migrate_tables(&mut client).await?;
-    ensure_indexes(&client).await.map_err(failure)?;
+    let servers = Servers::new(config.clone())?;
+    let mut wire = servers.connect(|_| {}).await?.wire;
+    let from = migrate_tables(wire.client_mut()).await?;
+    ensure_indexes(&servers, wire.client()).await?;
     Ok(Migrated { from: from.unsigned_abs(), to: VERSION.unsigned_abs() })
+}
+
+/// The first field of a statement's answer.
+async fn first_field(client: &Client, text: &str) -> Result<Option<String>, tokio_postgres::Error> {
+    Ok(first(&client.simple_query(text).await?))
+}
+
+fn first(messages: &[SimpleQueryMessage]) -> Option<String> {
+    text_rows(messages).into_iter().flatten().next().flatten()
 }
 
 /// Brings the tables up to date, and returns the version that was found.
@@ -104,16 +116,17 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 async fn migrate_tables_in(transaction: Transaction<'_>) -> Result<i32, Failure> {
-    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&TABLES_LOCK]).await?;
+    transaction.batch_execute(&format!("SELECT pg_advisory_xact_lock({TABLES_LOCK})")).await?;
     transaction.batch_execute(LEDGER).await?;
-    let from: i32 = transaction.query_one(CURRENT, &[]).await?.get(0);
+    let from = first(&transaction.simple_query(CURRENT).await?);
+    let from = from.and_then(|version| version.parse().ok()).unwrap_or(0);
     refuse_newer(from).map_err(Failure::Refused)?;
     transaction.batch_execute(LOCK_TIMEOUT).await?;
     for (version, migration) in (1_i32..).zip(MIGRATIONS) {
         if version > from {
             transaction.batch_execute(migration).await?;
-            let note = "INSERT INTO semel_schema (version) VALUES ($1)";
-            transaction.execute(note, &[&version]).await?;
+            let note = format!("INSERT INTO semel_schema (version) VALUES ({version})");
+            transaction.batch_execute(&note).await?;
         }
     }
     if from == 0 {
@@ -130,18 +143,21 @@ async fn migrate_tables_in(transaction: Transaction<'_>) -> Result<i32, Failure>
 }
 
 /// Builds the indexes that are missing, and drops those that they replace, while others write.
-async fn ensure_indexes(client: &Client) -> Result<(), tokio_postgres::Error> {
-    while !indexes_are_there(client).await? {
-        // Asked again and again, and never waited for: the process that builds an index waits for every statement that
-        // was there before it, so also for one that waits for its lock.
-        let locked = client.query_one("SELECT pg_try_advisory_lock($1)", &[&INDEXES_LOCK]).await?;
-        if !locked.get::<_, bool>(0) {
+async fn ensure_indexes(servers: &Servers, client: &Client) -> Result<()> {
+    while !indexes_are_there(client).await.map_err(failure)? {
+        // The lock has a transaction of its own on a connection of its own, because an index that is built beside writers
+        // cannot be built in a transaction. It is asked for again and again, and never waited for: the process that
+        // builds an index waits for every statement that was there before it, so also for one that waits for its lock.
+        let mut lock = servers.connect(|_| {}).await?.wire;
+        let transaction = lock.client_mut().transaction().await.map_err(failure)?;
+        let text = format!("SELECT pg_try_advisory_xact_lock({INDEXES_LOCK})");
+        let locked = first(&transaction.simple_query(&text).await.map_err(failure)?);
+        if locked.as_deref() == Some("t") {
+            build_indexes(client).await.map_err(failure)?;
+        } else {
             tokio::time::sleep(INDEXES_PAUSE).await;
-            continue;
         }
-        let built = build_indexes(client).await;
-        client.execute("SELECT pg_advisory_unlock($1)", &[&INDEXES_LOCK]).await?;
-        built?;
+        transaction.rollback().await.map_err(failure)?;
     }
     Ok(())
 }
@@ -185,11 +201,11 @@ enum IndexState {
 }
 
 async fn index_state(client: &Client, name: &str) -> Result<IndexState, tokio_postgres::Error> {
-    let is_valid: Option<bool> = client.query_one(INDEX_STATE, &[&name]).await?.get(0);
-    Ok(match is_valid {
+    let text = format!("SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('{name}'))");
+    Ok(match first_field(client, &text).await?.as_deref() {
         None => IndexState::Absent,
-        Some(false) => IndexState::Unfinished,
-        Some(true) => IndexState::Valid,
+        Some("t") => IndexState::Valid,
+        Some(_) => IndexState::Unfinished,
     })
 }
 
@@ -198,11 +214,11 @@ fn failure(failed: tokio_postgres::Error) -> Error {
 }
 
 /// Refuses a database without the tables, or with others than this release knows.
-pub(crate) async fn demand(client: &Client) -> Result<()> {
-    let failed = |failed| error(failed, Sent::No);
-    let is_there: i32 = client.query_one(FOUND, &[]).await.map_err(failed)?.get(0);
-    let version: i32 =
-        if is_there == 0 { 0 } else { client.query_one(CURRENT, &[]).await.map_err(failed)?.get(0) };
+pub(crate) async fn demand(wire: &Wire) -> Result<()> {
+    let field = async |text| Ok::<_, Error>(wire.read(text).await?.into_iter().flatten().flatten().next());
+    let is_there = field(FOUND).await?.as_deref() == Some("t");
+    let version = if is_there { field(CURRENT).await? } else { None };
+    let version = version.and_then(|version| version.parse().ok()).unwrap_or(0);
     refuse_newer(version)?;
     if version < VERSION {
         return Err(Error::new(

@@ -1,122 +1,158 @@
-//! One connection: made, secured, set up and checked before anything is asked over it.
+//! A connection that is ready for asks: its server is checked, and what is asked over and over is prepared.
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use semel::Result;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_postgres::{Client, Connection, NoTls, Statement};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row, Statement};
 
-use crate::config::Config;
-use crate::error::{Sent, error, invalid};
-use crate::statement::{INSERT_ONE, LOAD, MOMENT, PARAMETER_TYPES, SWAP_BATCH, SWEEP, UPDATE_ONE};
-use crate::{check, schema};
+use crate::check::{self, ServerSettings};
+use crate::config::Role;
+use crate::error::{AskFailure, Sent, error};
+use crate::servers::{Connected, SETTINGS, ServerIdentity, Servers, Sessions};
+use crate::statement::Known;
+use crate::wire::Wire;
+use crate::{rights, schema};
 
-/// A session is semel's alone, so it may set what it needs.
-///
-/// - No server-side time limits: they cancel statements, and a commit that is cancelled while it waits for a standby
-///   has happened here and not there.
-/// - READ COMMITTED, whatever the role's default is: a swap looks at the version again after it has waited.
-/// - One plan for any number of rows, by the index: a plan that was made while the table was small must not stay.
-const SET_UP: &str = "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0; \
-     SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; \
-     SET plan_cache_mode = force_generic_plan; SET jit = off; \
-     SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off";
+/// What begins a transaction in a session that belongs to a pooler: the settings end with it.
+static BEGIN: LazyLock<String> = LazyLock::new(|| {
+    let is_local = |name: &&(&str, &str)| !name.0.starts_with("default_transaction");
+    let settings = SETTINGS.iter().filter(is_local);
+    let settings: Vec<_> = settings.map(|(name, value)| format!("SET LOCAL {name} = '{value}'")).collect();
+    format!("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {}", settings.join("; "))
+});
 
-/// A connection that is ready for swaps.
-pub(crate) struct Session {
-    pub(crate) client: Client,
-    pub(crate) statements: Statements,
+/// What a session is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Statements that wait for the synchronous standby, if there is one.
+    Writes,
+    /// All others.
+    Reads,
 }
 
-/// The statements that are asked over and over.
-pub(crate) struct Statements {
-    pub(crate) insert_one: Statement,
-    pub(crate) update_one: Statement,
-    pub(crate) swap_batch: Statement,
-    pub(crate) load: Statement,
-    pub(crate) sweep: Statement,
-    pub(crate) now: Statement,
+/// A statement to be sent.
+#[derive(Clone, Copy)]
+pub(crate) enum Question<'a> {
+    /// One that every session has prepared.
+    Known(Known),
+    /// One that is asked now and then, and changes nothing; with the types of its parameters.
+    Read(&'a str, &'a [Type]),
+}
+
+impl Question<'_> {
+    /// Whether it can change a record.
+    pub(crate) fn writes(self) -> bool {
+        match self {
+            Self::Known(known) => known.writes(),
+            Self::Read(..) => false,
+        }
+    }
+
+    fn text_and_types(&self) -> (&str, &[Type]) {
+        match self {
+            Self::Known(known) => (known.text(), known.types()),
+            Self::Read(text, types) => (text, types),
+        }
+    }
+}
+
+/// A connection that is ready for asks.
+pub(crate) struct Session {
+    wire: Wire,
+    pub(crate) server: Option<ServerIdentity>,
+    /// What the server was set to when the session was opened.
+    pub(crate) settings: ServerSettings,
+    /// In the order of [`Known::ALL`]; `None` where a pooler could give the next transaction a session that has prepared
+    /// nothing.
+    prepared: Option<Vec<Statement>>,
 }
 
 impl Session {
     /// Connects, and refuses a server that cannot keep the promise.
-    pub(crate) async fn open(config: &Config) -> Result<Self> {
-        let client = connect(config).await?;
-        check::demand(&client, config).await?;
-        schema::demand(&client).await?;
-        let statements = Statements::prepared(&client).await.map_err(|failed| error(failed, Sent::No))?;
-        Ok(Self { client, statements })
-    }
-}
-
-impl Statements {
-    async fn prepared(client: &Client) -> std::result::Result<Self, tokio_postgres::Error> {
-        let (insert_one, update_one, swap_batch, load, sweep, now) = tokio::try_join!(
-            client.prepare_typed(&INSERT_ONE, &PARAMETER_TYPES),
-            client.prepare_typed(&UPDATE_ONE, &PARAMETER_TYPES),
-            client.prepare(&SWAP_BATCH),
-            client.prepare(&LOAD),
-            client.prepare(SWEEP),
-            client.prepare(MOMENT),
-        )?;
-        Ok(Self { insert_one, update_one, swap_batch, load, sweep, now })
-    }
-}
-
-/// A connection that is set up; nothing of the server is checked yet.
-pub(crate) async fn connect(config: &Config) -> Result<Client> {
-    let failed = |failed| error(failed, Sent::No);
-    let client = if config.wants_tls() {
-        let (client, connection) = config.driver.connect(secured(config)?).await.map_err(failed)?;
-        drive(connection);
-        client
-    } else {
-        let (client, connection) = config.driver.connect(NoTls).await.map_err(failed)?;
-        drive(connection);
-        client
-    };
-    client.batch_execute(SET_UP).await.map_err(failed)?;
-    Ok(client)
-}
-
-/// Carries a connection's bytes for as long as its client is held.
-fn drive<S, T>(connection: Connection<S, T>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "semel: a connection to PostgreSQL ended");
+    pub(crate) async fn open(servers: &Servers, purpose: Purpose) -> Result<Self> {
+        let Connected { wire, identity, sessions, .. } = servers.connect(|_| {}).await?;
+        let config = &servers.config;
+        let settings = ServerSettings::read(&wire).await?;
+        settings.demand(config)?;
+        schema::demand(&wire).await?;
+        if config.role == Role::Primary {
+            rights::demand(&wire).await?;
+            let writes = purpose == Purpose::Writes || !servers.has_raised_versions(identity);
+            if writes && settings.waits_for_standby() {
+                check::demand_standby_answers(&wire, config.reply_within).await?;
+            }
+            servers.raise_versions(&wire, identity).await?;
         }
-    });
-}
-
-pub(crate) fn secured(config: &Config) -> Result<MakeRustlsConnect> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let versions = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| invalid("TLS cannot be set up").caused_by(error))?;
-    let tls = versions.with_root_certificates(authorities(config)?).with_no_client_auth();
-    Ok(MakeRustlsConnect::new(tls))
-}
-
-fn authorities(config: &Config) -> Result<RootCertStore> {
-    let mut roots = RootCertStore::empty();
-    if let Some(file) = &config.trusted {
-        let unread = || invalid(format!("sslrootcert={} cannot be read; give a PEM file", file.display()));
-        let certificates = CertificateDer::pem_file_iter(file).map_err(|error| unread().caused_by(error))?;
-        for certificate in certificates {
-            let certificate = certificate.map_err(|error| unread().caused_by(error))?;
-            roots.add(certificate).map_err(|error| unread().caused_by(error))?;
-        }
-    } else {
-        // On a machine without any the first handshake fails, because it then trusts no certificate.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let prepared = match sessions {
+            Sessions::Own => {
+                Some(prepare_all(wire.client()).await.map_err(|failed| error(failed, Sent::No))?)
+            }
+            Sessions::Pooled => None,
+        };
+        Ok(Self { wire, server: identity, settings, prepared })
     }
-    Ok(roots)
+
+    pub(crate) fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.wire.is_closed()
+    }
+
+    /// Sends a statement in a transaction of its own.
+    pub(crate) async fn ask(
+        &self,
+        question: Question<'_>,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, AskFailure> {
+        let unreplicated = self.wire.unreplicated_commits();
+        let client = self.wire.client();
+        let rows = match (&self.prepared, question) {
+            (Some(prepared), Question::Known(known)) => match prepared.get(known as usize) {
+                Some(statement) => client.query(statement, parameters).await?,
+                None => client.query_typed(known.text(), &typed(parameters, known.types())).await?,
+            },
+            (Some(_), Question::Read(text, types)) => {
+                client.query_typed(text, &typed(parameters, types)).await?
+            }
+            (None, question) => self.ask_pooler(question, parameters).await?,
+        };
+        if self.wire.unreplicated_commits() == unreplicated {
+            Ok(rows)
+        } else {
+            Err(AskFailure::Unreplicated)
+        }
+    }
+
+    /// The same through a pooler. All three go out in one write, so a session of the server is held for one round trip.
+    async fn ask_pooler(
+        &self,
+        question: Question<'_>,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let (text, types) = question.text_and_types();
+        let parameters = typed(parameters, types);
+        let client = self.wire.client();
+        let (begun, rows, committed) = tokio::join!(
+            client.batch_execute(&BEGIN),
+            client.query_typed(text, &parameters),
+            client.batch_execute("COMMIT"),
+        );
+        begun?;
+        let rows = rows?;
+        committed?;
+        Ok(rows)
+    }
+}
+
+fn typed<'a>(parameters: &[&'a (dyn ToSql + Sync)], types: &[Type]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    parameters.iter().copied().zip(types.iter().cloned()).collect()
+}
+
+/// The statements that are asked over and over, in the order of [`Known::ALL`]; all in one round trip.
+async fn prepare_all(client: &Client) -> Result<Vec<Statement>, tokio_postgres::Error> {
+    let prepare = |known: Known| client.prepare_typed(known.text(), known.types());
+    futures_util::future::try_join_all(Known::ALL.map(prepare)).await
 }

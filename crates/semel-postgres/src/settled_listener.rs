@@ -1,17 +1,15 @@
 //! Waking across processes: callers that wait here are woken when their record settles elsewhere.
 
-use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Duration;
 
 use semel::{RecordId, Result, Semel};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls};
+use tokio_postgres::Notification;
 
-use crate::config::Config;
 use crate::error::{Sent, error};
-use crate::session::secured;
+use crate::servers::{Servers, Sessions};
 use crate::statement::CHANNEL;
 use crate::store::PostgresStore;
 
@@ -37,10 +35,10 @@ impl Drop for SettledListener {
 impl PostgresStore {
     /// Wakes the callers that wait in this engine as soon as another process settles their record (`LISTEN`/`NOTIFY`), for
     /// as long as the answer is held. Without it they look by themselves, up to a second late. Takes a connection
-    /// while a caller waits.
+    /// while a caller waits. Through a pooler nothing can be listened for, and they look by themselves.
     pub fn wake_ups(&self, semel: &Semel) -> SettledListener {
         let listener = Listener {
-            config: Config::clone(&self.connections.config),
+            servers: Arc::clone(&self.connections.servers),
             semel: semel.clone(),
             waiting: semel.waiting(),
             process: uuid(),
@@ -50,7 +48,7 @@ impl PostgresStore {
 }
 
 struct Listener {
-    config: Config,
+    servers: Arc<Servers>,
     semel: Semel,
     waiting: watch::Receiver<usize>,
     process: String,
@@ -60,16 +58,31 @@ impl Listener {
     async fn run(mut self) {
         // An error means that the engine is gone, and no caller waits any more.
         while self.waiting.wait_for(|count| *count > 0).await.is_ok() {
-            if let Err(error) = self.listen().await {
-                tracing::debug!(%error, "semel: not listening; callers that wait look by themselves");
-                tokio::time::sleep(CONNECT_AGAIN).await;
+            match self.listen().await {
+                Ok(Listened::Once) => {}
+                Ok(Listened::Never) => return,
+                Err(error) => {
+                    tracing::debug!(%error, "semel: not listening; callers that wait look by themselves");
+                    tokio::time::sleep(CONNECT_AGAIN).await;
+                }
             }
         }
     }
 
     /// Listens until no caller has waited for a while, or the connection is lost.
-    async fn listen(&mut self) -> Result<()> {
-        let (client, mut heard) = connect(&self.config).await?;
+    async fn listen(&mut self) -> Result<Listened> {
+        let (hear, mut heard) = mpsc::unbounded_channel();
+        let hear = move |notification: &Notification| {
+            if let Some(id) = id_of(notification.payload()) {
+                hear.send(id).ok();
+            }
+        };
+        let connected = self.servers.connect(hear).await?;
+        if connected.sessions == Sessions::Pooled {
+            tracing::debug!("semel: a pooler is in between; callers that wait look by themselves");
+            return Ok(Listened::Never);
+        }
+        let client = connected.wire.client();
         let failed = |failed| error(failed, Sent::No);
         client.batch_execute(&format!("LISTEN {CHANNEL}")).await.map_err(failed)?;
         let say = format!(
@@ -83,46 +96,23 @@ impl Listener {
             while let Some(until) = until {
                 match tokio::time::timeout_at(until, heard.recv()).await {
                     Ok(Some(id)) => self.semel.wake(&id),
-                    Ok(None) => return Ok(()),
+                    Ok(None) => return Ok(Listened::Once),
                     Err(_) => break,
                 }
             }
         }
         let gone = format!("DELETE FROM semel_waiters WHERE process = '{}'", self.process);
-        client.batch_execute(&gone).await.map_err(failed)
+        client.batch_execute(&gone).await.map_err(failed)?;
+        Ok(Listened::Once)
     }
 }
 
-/// A connection whose notifications are heard.
-async fn connect(config: &Config) -> Result<(Client, mpsc::UnboundedReceiver<RecordId>)> {
-    let failed = |failed| error(failed, Sent::No);
-    let (hear, heard) = mpsc::unbounded_channel();
-    let client = if config.wants_tls() {
-        let (client, connection) = config.driver.connect(secured(config)?).await.map_err(failed)?;
-        tokio::spawn(hear_all(connection, hear));
-        client
-    } else {
-        let (client, connection) = config.driver.connect(NoTls).await.map_err(failed)?;
-        tokio::spawn(hear_all(connection, hear));
-        client
-    };
-    Ok((client, heard))
-}
-
-/// Carries a connection's bytes, and hands on the ids that it hears.
-async fn hear_all<S, T>(mut connection: Connection<S, T>, hear: mpsc::UnboundedSender<RecordId>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-        if let AsyncMessage::Notification(note) = message
-            && let Some(id) = id_of(note.payload())
-            && hear.send(id).is_err()
-        {
-            return;
-        }
-    }
+/// Whether to listen again.
+enum Listened {
+    /// The next time that a caller waits.
+    Once,
+    /// Never: nothing can be heard here.
+    Never,
 }
 
 fn id_of(hex: &str) -> Option<RecordId> {

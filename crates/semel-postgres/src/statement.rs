@@ -22,13 +22,69 @@ const NOTIFY: &str = "CASE WHEN state <> 'running' \
      THEN pg_notify('semel_settled', encode(id, 'hex'))::text END";
 
 /// The texts that are sent over and over, each built once.
-pub(crate) static SWAP_BATCH: LazyLock<String> = LazyLock::new(swap_batch);
+static SWAP_BATCH: LazyLock<String> = LazyLock::new(swap_batch);
 pub(crate) static INSERT_ONE: LazyLock<String> = LazyLock::new(insert_one);
 pub(crate) static UPDATE_ONE: LazyLock<String> = LazyLock::new(update_one);
 pub(crate) static LOOK: LazyLock<String> = LazyLock::new(look);
-pub(crate) static LOAD: LazyLock<String> = LazyLock::new(load);
+static LOAD: LazyLock<String> = LazyLock::new(load);
 /// The types of the plain parameters of [`INSERT_ONE`] and [`UPDATE_ONE`].
-pub(crate) static PARAMETER_TYPES: LazyLock<Vec<Type>> = LazyLock::new(parameter_types);
+pub(crate) static PARAMETER_TYPES: LazyLock<Vec<Type>> =
+    LazyLock::new(|| ASKED.iter().map(|(_, kind)| types(kind).0).collect());
+/// The types of the arrays of [`SWAP_BATCH`].
+static ARRAY_TYPES: LazyLock<Vec<Type>> =
+    LazyLock::new(|| ASKED.iter().map(|(_, kind)| types(kind).1).collect());
+
+/// A statement that is sent over and over: sessions that may, prepare it once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    InsertOne,
+    UpdateOne,
+    SwapBatch,
+    Load,
+    Sweep,
+    Moment,
+    Barrier,
+}
+
+impl Known {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::InsertOne,
+        Self::UpdateOne,
+        Self::SwapBatch,
+        Self::Load,
+        Self::Sweep,
+        Self::Moment,
+        Self::Barrier,
+    ];
+
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::InsertOne => &INSERT_ONE,
+            Self::UpdateOne => &UPDATE_ONE,
+            Self::SwapBatch => &SWAP_BATCH,
+            Self::Load => &LOAD,
+            Self::Sweep => SWEEP,
+            Self::Moment => MOMENT,
+            Self::Barrier => BARRIER,
+        }
+    }
+
+    /// The types of its parameters.
+    pub(crate) fn types(self) -> &'static [Type] {
+        match self {
+            Self::InsertOne | Self::UpdateOne => &PARAMETER_TYPES,
+            Self::SwapBatch => &ARRAY_TYPES,
+            Self::Load => &[Type::BYTEA_ARRAY],
+            Self::Sweep => &[Type::INT8],
+            Self::Moment | Self::Barrier => &[],
+        }
+    }
+
+    /// Whether it can change a record.
+    pub(crate) fn writes(self) -> bool {
+        matches!(self, Self::InsertOne | Self::UpdateOne | Self::SwapBatch)
+    }
+}
 
 /// Any number of swaps, each on its own: a record that is absent is inserted, one at the expected version is replaced,
 /// and of all others the current row comes back. Its parameters are arrays, one a column of [`ASKED`]. Its columns: id,
@@ -104,19 +160,18 @@ fn update_one() -> String {
     )
 }
 
-/// The types of plain parameters, one a column of [`ASKED`].
-fn parameter_types() -> Vec<Type> {
-    let of = |kind: &str| match kind {
-        "bytea" => Type::BYTEA,
-        "bigint" => Type::INT8,
-        "integer" => Type::INT4,
-        "interval" => Type::INTERVAL,
-        "timestamptz" => Type::TIMESTAMPTZ,
-        "uuid" => Type::UUID,
-        "jsonb" => Type::JSONB,
-        _ => Type::TEXT,
-    };
-    ASKED.iter().map(|(_, kind)| of(kind)).collect()
+/// The type of a column, and that of an array of its values.
+fn types(kind: &str) -> (Type, Type) {
+    match kind {
+        "bytea" => (Type::BYTEA, Type::BYTEA_ARRAY),
+        "bigint" => (Type::INT8, Type::INT8_ARRAY),
+        "integer" => (Type::INT4, Type::INT4_ARRAY),
+        "interval" => (Type::INTERVAL, Type::INTERVAL_ARRAY),
+        "timestamptz" => (Type::TIMESTAMPTZ, Type::TIMESTAMPTZ_ARRAY),
+        "uuid" => (Type::UUID, Type::UUID_ARRAY),
+        "jsonb" => (Type::JSONB, Type::JSONB_ARRAY),
+        _ => (Type::TEXT, Type::TEXT_ARRAY),
+    }
 }
 
 /// A column of [`ASKED`] as a plain parameter.
@@ -165,7 +220,25 @@ fn look() -> String {
 }
 
 /// The moment alone.
-pub(crate) const MOMENT: &str = "SELECT statement_timestamp()";
+const MOMENT: &str = "SELECT statement_timestamp()";
+
+/// A commit that waits for the synchronous standby, and changes no table: whatever was visible before it is on the standby
+/// once it is back. Its column: the oldest transaction that was not over when it began.
+const BARRIER: &str = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM \
+     (SELECT pg_logical_emit_message(true, 'semel', '')) AS waited";
+
+/// Raises versions above all that a former primary gave out: a promoted standby may lack its last ones. Once for each
+/// timeline of each server; a number for each of 4,294,967,296 writes that the standby may have missed, and no number that
+/// the clock has passed, so that they grow also over a restored backup.
+pub(crate) fn raise_versions(system: i64, timeline: u32) -> String {
+    format!(
+        "WITH first AS (\
+             INSERT INTO semel_timelines (system, timeline) VALUES ({system}, {timeline}) \
+             ON CONFLICT (system, timeline) DO NOTHING RETURNING 1) \
+         SELECT setval('semel_version', greatest(nextval('semel_version') + 4294967296, \
+             (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)) FROM first"
+    )
+}
 
 /// The rows of some ids, if there are any: place, now, row.
 fn load() -> String {
@@ -178,7 +251,7 @@ fn load() -> String {
 
 /// Removes what is past its keep: now, how many. Rows that others hold are left to them, so any number of processes
 /// may sweep. It does not wait for the disk: a record past its keep that a crash brings back means the same as none.
-pub(crate) const SWEEP: &str = "WITH unhurried AS MATERIALIZED (\
+const SWEEP: &str = "WITH unhurried AS MATERIALIZED (\
          SELECT set_config('synchronous_commit', 'off', true)), \
      due AS MATERIALIZED (\
          SELECT id FROM semel_records WHERE keep_until <= statement_timestamp() \

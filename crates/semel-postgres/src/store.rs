@@ -1,31 +1,40 @@
 //! The store: four questions, each one statement.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::store::{
-    Answer, Caching, Finding, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, Swaps, Swept,
+    Answer, Caching, Finding, Loaded, Page, Reply, Scan, SettingsWatch, Store, Swap, SwapReplies, Swaps,
+    Swept,
 };
 use semel::{Error, ErrorKind, RecordId, Result};
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Row, Statement};
+use tokio::time::{Instant, timeout};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::batch::Batch;
-use crate::check;
+use crate::check::{self, ServerSettings};
 use crate::config::Config;
-use crate::error::corrupt;
-use crate::reconnecting::{Question, Reconnecting};
-use crate::row;
-use crate::session::Statements;
-use crate::statement;
+use crate::error::{corrupt, no_reply};
+use crate::reconnecting::{Answered, Reconnecting};
+use crate::replication::{Barrier, Replication};
+use crate::servers::{ServerIdentity, Servers};
+use crate::session::{Purpose, Question};
+use crate::statement::{self, Known};
 use crate::swap_answer::{loaded, no_earlier};
 use crate::value::{Column, Moment, Raw, Value};
+use crate::{rights, row};
 
 /// How many rows one statement removes at most: callers who commit meanwhile wait for no more than its log.
 const SWEPT_AT_ONCE_MAX: usize = 256;
 /// How many rows a page looks at for the few that its filter lets through.
 const LOOKED_AT_MAX: usize = 20_000;
+/// How many times as long as a swap a sweep or a page of a list may take.
+const CHORE_FACTOR: u32 = 6;
+/// How long a refused write means that a store is not ready.
+const REFUSAL_STANDS: Duration = Duration::from_secs(10);
 
 /// Records in a PostgreSQL database, shared by any number of processes. Cheap to clone.
 ///
@@ -37,10 +46,17 @@ pub struct PostgresStore {
 
 /// The connections, by what they are for: no quick question waits behind a slow one.
 pub(crate) struct Connections {
-    pub(crate) config: Arc<Config>,
+    pub(crate) servers: Arc<Servers>,
     swaps: Vec<(AtomicUsize, Reconnecting)>,
     loads: Reconnecting,
     chores: Reconnecting,
+    /// For writes that only wait for the synchronous standby. Connected if there is one.
+    barriers: Reconnecting,
+    replication: Replication,
+    watch: SettingsWatch,
+    survives: Mutex<String>,
+    /// Why the server refused the last write, if it did: a disk that is full for one table may take other writes.
+    refusal: Mutex<Option<(Instant, Error)>>,
 }
 
 impl PostgresStore {
@@ -52,23 +68,51 @@ impl PostgresStore {
 
     /// The same with a config that is at hand.
     pub async fn open(config: Config) -> Result<Self> {
-        let config = Arc::new(config);
-        let connection = || Reconnecting::new(Arc::clone(&config));
+        let servers = Arc::new(Servers::new(config)?);
+        let config = &servers.config;
+        let connection = |purpose, within| Reconnecting::new(Arc::clone(&servers), purpose, within);
+        let swap_connection = |_| (AtomicUsize::new(0), connection(Purpose::Writes, config.reply_within));
         let connections = Connections {
-            config: Arc::clone(&config),
-            swaps: (0..config.swap_connections).map(|_| (AtomicUsize::new(0), connection())).collect(),
-            loads: connection(),
-            chores: connection(),
+            swaps: (0..config.swap_connections).map(swap_connection).collect(),
+            loads: connection(Purpose::Reads, config.reply_within),
+            chores: connection(Purpose::Reads, config.reply_within.saturating_mul(CHORE_FACTOR)),
+            barriers: connection(Purpose::Writes, config.reply_within),
+            replication: Replication::default(),
+            watch: SettingsWatch::new(check::durability_demand(config), &[]),
+            survives: Mutex::default(),
+            refusal: Mutex::default(),
+            servers: Arc::clone(&servers),
         };
-        // Whatever is wrong should be heard now, and not by the first claim.
-        connections.loads.session().await?;
+        // Whatever is wrong should be returned now, and not to the first claim.
+        let session = connections.loads.session().await?;
+        connections.take_in(&session.settings, &session.settings.findings(config));
         Ok(Self { connections: Arc::new(connections) })
     }
 
-    /// The server's settings, against what the promise needs.
+    /// The server's settings and the role's rights, against what the promise needs.
     pub async fn check(&self) -> Result<Vec<Finding>> {
-        let session = self.connections.chores.session().await?;
-        check::findings(&session.client).await
+        self.connections.check().await
+    }
+
+    /// The settings that break the promise, by the last check. They are checked again while the store is used; while one is
+    /// broken, new claims are refused, unless the URL says `durability=as-configured`.
+    pub fn broken_settings(&self) -> Arc<[Finding]> {
+        self.connections.watch.broken()
+    }
+
+    /// Makes a write of the kind that a claim needs: an error on a server that is read-only, full or out of connections, or
+    /// whose synchronous standby does not answer.
+    pub async fn ready(&self) -> Result<()> {
+        if let Some(error) = self.connections.recent_refusal() {
+            return Err(error);
+        }
+        let (_turn, connection) = self.connections.least_busy();
+        connection.ask(Question::Known(Known::Barrier), &[]).await.map(drop)
+    }
+
+    /// What acknowledgements survive, in words, by the settings that were found last.
+    pub fn survives(&self) -> String {
+        self.connections.survives.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -95,35 +139,80 @@ impl Store for PostgresStore {
 }
 
 impl Connections {
-    async fn swap(&self, swaps: Swaps) -> Result<Answer<SwapReplies>> {
-        let mut batch = Batch::new(swaps);
-        if batch.is_answered() {
-            return Ok(self.load(&[]).await?.map(|_| SwapReplies::new()));
-        }
-        let (_turn, connection) = self.least_busy();
-        while batch.go_on()? {
-            let rows =
-                self.swap_round(connection, &batch).await.map_err(|error| batch.after_others(error))?;
-            batch.hear(&rows)?;
-        }
-        batch.answer()
+    /// Looks at everything that the promise needs, and takes in what is found.
+    async fn check(&self) -> Result<Vec<Finding>> {
+        self.servers.look_for_promoted().await;
+        let session = self.chores.session().await?;
+        let within = self.servers.config.reply_within;
+        let read = async {
+            let settings = ServerSettings::read(session.wire()).await?;
+            let mut findings = settings.findings(&self.servers.config);
+            findings.push(rights::finding(session.wire()).await?);
+            self.take_in(&settings, &findings);
+            Ok(findings)
+        };
+        timeout(within, read).await.unwrap_or_else(|_| {
+            session.wire().give_up();
+            Err(no_reply(within, false))
+        })
     }
 
-    async fn swap_round(&self, connection: &Reconnecting, batch: &Batch) -> Result<Vec<Row>> {
+    fn take_in(&self, settings: &ServerSettings, findings: &[Finding]) {
+        self.replication.set_synchronous(settings.waits_for_standby());
+        *self.survives.lock().unwrap_or_else(PoisonError::into_inner) =
+            settings.survives(&self.servers.config);
+        self.watch.note(findings);
+    }
+
+    /// Why the server refused the last write, if that was a moment ago.
+    fn recent_refusal(&self) -> Option<Error> {
+        let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        refusal.filter(|(at, _)| at.elapsed() < REFUSAL_STANDS).map(|(_, error)| error)
+    }
+
+    /// Remembers whether the server took a write.
+    fn note_write<T>(&self, written: Result<T>) -> Result<T> {
+        let refusal = written.as_ref().err().filter(|error| error.kind() == ErrorKind::Unavailable);
+        let refusal = refusal.map(|error| (Instant::now(), error.clone()));
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+        written
+    }
+
+    async fn swap(self: Arc<Self>, swaps: Swaps) -> Result<Answer<SwapReplies>> {
+        if self.watch.take_due() {
+            let connections = Arc::clone(&self);
+            tokio::spawn(async move { connections.check().await });
+        }
+        let mut batch = Batch::new(swaps, self.watch.refusal().as_ref());
+        if batch.is_answered() {
+            let now = self.load(&[]).await?.now;
+            return batch.answer_at(now);
+        }
+        let (_turn, connection) = self.least_busy();
+        let mut server = None;
+        while batch.go_on()? {
+            let answered = self.note_write(self.swap_round(connection, &batch).await);
+            let answered = answered.map_err(|error| batch.after_others(error))?;
+            batch.hear(&answered.rows)?;
+            server = answered.server;
+        }
+        let shown = batch.shown_done();
+        let confirmed = self.confirm(server, &shown).await;
+        batch.answer(&confirmed)
+    }
+
+    async fn swap_round(&self, connection: &Reconnecting, batch: &Batch) -> Result<Answered> {
         match batch.round() {
             [only] => {
                 let values = row::values(only);
                 let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-                let question: fn(&Statements) -> &Statement = match only.expected {
-                    None => |known| &known.insert_one,
-                    Some(_) => |known| &known.update_one,
-                };
-                connection.ask(Question::Known(question), &values).await
+                let known = if only.expected.is_none() { Known::InsertOne } else { Known::UpdateOne };
+                connection.ask(Question::Known(known), &values).await
             }
             many => {
                 let columns = columns(many);
                 let columns: Vec<&(dyn ToSql + Sync)> = columns.iter().map(|column| column as _).collect();
-                connection.ask(Question::Known(|known| &known.swap_batch), &columns).await
+                connection.ask(Question::Known(Known::SwapBatch), &columns).await
             }
         }
     }
@@ -138,9 +227,21 @@ impl Connections {
         }
     }
 
+    /// Whether outcomes that these transactions of a server wrote may be shown: all of them are on the synchronous standby,
+    /// if there is one.
+    async fn confirm(&self, server: Option<ServerIdentity>, transactions: &[u32]) -> Result<()> {
+        let barrier = async || {
+            let Answered { rows, server } = self.barriers.ask(Question::Known(Known::Barrier), &[]).await?;
+            let row =
+                rows.first().ok_or_else(|| Error::new(ErrorKind::Unknown, "the server gave no answer"))?;
+            Ok(Barrier { server, oldest_running: get::<i64>(row, 0)?.unsigned_abs() })
+        };
+        self.replication.confirm(server, transactions, barrier).await
+    }
+
     async fn load(&self, ids: &[RecordId]) -> Result<Answer<Vec<Loaded>>> {
         if ids.is_empty() {
-            let rows = self.loads.ask(Question::Known(|known| &known.now), &[]).await?;
+            let rows = self.loads.ask(Question::Known(Known::Moment), &[]).await?.rows;
             return Ok(answer(moment(rows.first(), 0)?, Vec::new()));
         }
         let mut column = Column::default();
@@ -148,25 +249,39 @@ impl Connections {
             column.push(&Value::Digest(*id.as_bytes()));
         }
         let parameters: [&(dyn ToSql + Sync); 1] = [&column];
-        let rows = self.loads.ask(Question::Known(|known| &known.load), &parameters).await?;
+        let Answered { rows, server } = self.loads.ask(Question::Known(Known::Load), &parameters).await?;
         let mut value: Vec<Loaded> = ids.iter().map(|_| Ok(None)).collect();
+        let mut shown_done = Vec::new();
         for row in &rows {
             let place = usize::try_from(get::<i64>(row, 0)?).unwrap_or(0).saturating_sub(1);
             let shown = get::<Option<Raw<'_>>>(row, 2)?.map(|raw| raw.0);
             if let (Some(slot), Some(id)) = (value.get_mut(place), ids.get(place)) {
                 *slot = loaded(id, shown);
+                shown_done.extend(row::done_by(slot, shown).map(|transaction| (place, transaction)));
+            }
+        }
+        let transactions: Vec<_> = shown_done.iter().map(|(_, transaction)| *transaction).collect();
+        if let Err(error) = self.confirm(server, &transactions).await {
+            for (place, _) in shown_done {
+                if let Some(slot) = value.get_mut(place) {
+                    *slot = Err(error.clone());
+                }
             }
         }
         Ok(answer(no_earlier(moment(rows.first(), 1)?, &value), value))
     }
 
     async fn sweep(&self, limit: usize) -> Result<Answer<Swept>> {
+        if self.watch.take_due() {
+            // It takes in and logs what it finds; a server that does not answer fails the sweep below.
+            drop(self.check().await);
+        }
         let mut swept = Swept::default();
         loop {
             let most = limit.saturating_sub(swept.removed).min(SWEPT_AT_ONCE_MAX);
             let asked = i64::try_from(most).unwrap_or(i64::MAX);
             let parameters: [&(dyn ToSql + Sync); 1] = [&asked];
-            let rows = self.chores.ask(Question::Known(|known| &known.sweep), &parameters).await?;
+            let rows = self.chores.ask(Question::Known(Known::Sweep), &parameters).await?.rows;
             let removed = rows.first().map_or(Ok(0), |row| get::<i64>(row, 1))?;
             let removed = usize::try_from(removed).unwrap_or(0);
             swept.removed = swept.removed.saturating_add(removed);
@@ -191,16 +306,22 @@ impl Connections {
         let scope: Vec<&str> = filter.scope.iter().map(|part| &**part).collect();
         let before = Value::Moment(filter.first_seen_before);
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&after, &look, &show];
+        let mut types = vec![Type::BYTEA, Type::INT8, Type::INT8];
+        let mut add = |value, kind| {
+            parameters.push(value);
+            types.push(kind);
+        };
         if !scope.is_empty() {
-            parameters.push(&scope);
+            add(&scope, Type::TEXT_ARRAY);
         }
-        parameters.extend(filter.operation.iter().map(|operation| operation as &(dyn ToSql + Sync)));
-        parameters.extend(filter.name.iter().map(|name| name as &(dyn ToSql + Sync)));
+        for text in filter.operation.iter().chain(&filter.name) {
+            add(text, Type::TEXT);
+        }
         if filter.first_seen_before.is_some() {
-            parameters.push(&before);
+            add(&before, Type::TIMESTAMPTZ);
         }
         let text = statement::scan(scan);
-        let rows = self.chores.ask(Question::Text(&text), &parameters).await?;
+        let rows = self.chores.ask(Question::Read(&text, &types), &parameters).await?.rows;
         let now = moment(rows.first(), 0)?;
         let edge = rows.first().map(|row| id_of(row, 1)).transpose()?.flatten();
         let mut found = Vec::new();

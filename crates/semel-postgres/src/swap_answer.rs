@@ -18,6 +18,8 @@ pub(crate) struct SwapAnswer {
     pub(crate) id: RecordId,
     pub(crate) now: Timestamp,
     pub(crate) result: SwapResult,
+    /// The transaction that wrote the record that was found, if that is done.
+    pub(crate) done_by: Option<u32>,
 }
 
 pub(crate) enum SwapResult {
@@ -40,9 +42,10 @@ impl SwapAnswer {
             id.try_into().map(RecordId::from_bytes).map_err(|_| corrupt("its id is not 32 bytes long"))?;
         let Some(version) = version else {
             let found = loaded(&id, shown);
-            return Ok(Self { id, now: no_earlier(now, [&found]), result: SwapResult::Lost(found) });
+            let (now, done_by) = (no_earlier(now, [&found]), row::done_by(&found, shown));
+            return Ok(Self { id, now, result: SwapResult::Lost(found), done_by });
         };
-        Ok(Self { id, now, result: SwapResult::Won(Version::new(version)) })
+        Ok(Self { id, now, result: SwapResult::Won(Version::new(version)), done_by: None })
     }
 
     pub(crate) fn reply(self, swap: Swap) -> SwapReply {

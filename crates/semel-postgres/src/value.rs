@@ -229,6 +229,11 @@ impl<'a> Fields<'a> {
         u32::try_from(i32::from_be_bytes(self.chunk()?)).map_err(|_| corrupt("a number is negative"))
     }
 
+    /// The number of a transaction.
+    pub(crate) fn transaction(&mut self) -> Result<u32> {
+        Ok(u32::from_be_bytes(self.chunk()?))
+    }
+
     pub(crate) fn moment(&mut self) -> Result<Timestamp> {
         Ok(moment(i64::from_be_bytes(self.chunk()?)))
     }
