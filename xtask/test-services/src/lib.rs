@@ -13,7 +13,7 @@
 //!
 //! # Layout
 //! - [`Link`]: a TCP link to a server that can be cut, frozen, or made to swallow replies.
-//! - [`Postgres`]: one server, and standbys of it; [`PgBouncer`]: a pooler before it; [`Redis`], [`RedisCluster`], [`Sentinel`]; [`Nats`]; [`RabbitMq`].
+//! - [`Postgres`]: one server, and standbys of it; [`PgBouncer`]: a pooler before it; [`Redis`], [`RedisCluster`], [`Sentinel`], [`RedisWithSentinel`]; [`Nats`]; [`RabbitMq`].
 //! - [`postgres_url`], [`redis_url`], [`redis_cluster_url`], [`nats_url`], [`rabbitmq_url`]: the server that all tests of a run share.
 //! - `place`: folder and port; `process`: the process in it; `watchdog`: clears up; `user`: who the process runs as; `poll`: waiting.
 
@@ -37,4 +37,4 @@ pub use link::Link;
 pub use nats::Nats;
 pub use postgres::{PgBouncer, PoolMode, Postgres, Standby};
 pub use rabbitmq::RabbitMq;
-pub use redis::{AppendFsync, Redis, RedisCluster, Sentinel};
+pub use redis::{AppendFsync, Redis, RedisCluster, RedisWithSentinel, Sentinel};
