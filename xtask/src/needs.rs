@@ -62,6 +62,7 @@ fn has_postgres() -> bool {
 /// on the usual ports where there is a service manager; nothing here uses those.
 const FOR_TESTS: &[Need] = &[
     Need { look: Look::Ask(has_postgres), package: "postgresql" },
+    Need { look: Look::Programs(&["pgbouncer"]), package: "pgbouncer" },
     Need { look: Look::Programs(&["redis-server"]), package: "redis-server" },
     Need { look: Look::Programs(&["nats-server"]), package: "nats-server" },
     Need { look: Look::Programs(&[RABBITMQ, "epmd"]), package: "rabbitmq-server" },

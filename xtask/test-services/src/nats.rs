@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::place::{Place, find_program};
 use crate::process::Process;
 
-/// How often another port is tried if somebody took ours between a look and the start.
+/// How often another port is tried if another process took ours before the start.
 const STARTS: u32 = 5;
 /// What it says when it takes connections.
 const READY: &str = "Server is ready";
@@ -21,7 +21,7 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Starts a server that trusts whoever can reach it, and listens on 127.0.0.1 alone.
+    /// Starts a server that trusts every client, and listens on 127.0.0.1 alone.
     pub fn start() -> Result<Self> {
         for _ in 1..STARTS {
             let mut server = Self::prepare()?;

@@ -9,10 +9,11 @@ use rustix::process::Signal;
 
 use super::programs;
 use super::settings::Settings;
+use crate::link::Link;
 use crate::place::Place;
 use crate::process::Process;
 
-/// How often another port is tried if somebody took ours between a look and the start.
+/// How often another port is tried if another process took ours before the start.
 const STARTS: u32 = 5;
 /// The user and the database.
 const NAME: &str = "semel";
@@ -29,7 +30,7 @@ pub struct Postgres {
 
 impl Postgres {
     /// Starts a server that loses nothing that it acknowledged: `fsync`, `full_page_writes` and `synchronous_commit`
-    /// are on. It trusts whoever can reach it, and listens on 127.0.0.1 alone.
+    /// are on. It trusts every client, and listens on 127.0.0.1 alone.
     pub fn start() -> Result<Self> {
         Self::start_with(&[])
     }
@@ -83,7 +84,12 @@ impl Postgres {
 
     /// Where it is: `postgres://semel@127.0.0.1:PORT/semel`.
     pub fn url(&self) -> String {
-        format!("postgres://{NAME}@127.0.0.1:{}/{NAME}", self.port())
+        url_at(self.port())
+    }
+
+    /// Where it is for clients that come over this link, which must lead to it.
+    pub fn url_over(&self, link: &Link) -> String {
+        url_at(link.port())
     }
 
     /// Its port on 127.0.0.1.
@@ -146,6 +152,11 @@ impl Postgres {
         command.current_dir(&self.process.place.folder);
         command
     }
+}
+
+/// The URL of the database on this port of 127.0.0.1: a server's, a link's or a pooler's.
+pub(crate) fn url_at(port: u16) -> String {
+    format!("postgres://{NAME}@127.0.0.1:{port}/{NAME}")
 }
 
 /// The server writes into its pid file how far it is: the pid in the first line, the state in the eighth. After a kill

@@ -4,28 +4,38 @@ use anyhow::{Result, ensure};
 use rustix::process::Signal;
 
 use super::server::{Postgres, run};
+use crate::link::Link;
 use crate::poll;
 use crate::process::Process;
 
-/// What the primary's acknowledgements are worth once a standby has taken its place.
+/// Whether the primary waits for its standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standby {
     /// The primary acknowledges nothing that the standby does not have on its disk.
     Synchronous,
-    /// The standby gets it in a moment, if there is one.
+    /// The primary acknowledges first, and the standby gets it afterwards.
     Asynchronous,
 }
 
 impl Postgres {
     /// Makes a standby of this server, and waits until it follows.
     pub fn standby(&self, kind: Standby) -> Result<Self> {
+        self.standby_at(self.port(), kind)
+    }
+
+    /// The same, with a link to this server between the two: cut or frozen, the standby gets nothing.
+    pub fn standby_over(&self, link: &Link, kind: Standby) -> Result<Self> {
+        self.standby_at(link.port(), kind)
+    }
+
+    fn standby_at(&self, primary: u16, kind: Standby) -> Result<Self> {
         let (place, programs, take) = ((self.take)()?, self.programs.clone(), self.take);
         let mut settings = self.settings.clone();
         settings.live_in(&place);
         let name = format!("standby_{}", place.port);
-        let primary = format!("host=127.0.0.1 port={} user=semel application_name={name}", self.port());
+        let primary = format!("host=127.0.0.1 port={primary} user=semel application_name={name}");
         settings.set("primary_conninfo", &primary);
-        // Promoted, it waits for nobody.
+        // Promoted, it waits for no standby.
         settings.unset("synchronous_standby_names");
         let mut standby = Self { process: Process::new(place, "QUIT")?, programs, settings, take };
         let mut backup = standby.command("pg_basebackup");
@@ -53,7 +63,7 @@ impl Postgres {
         self.process.signal(Signal::HUP)
     }
 
-    /// Makes a standby the primary: it follows nobody any more. Returns when it takes writes.
+    /// Makes a standby the primary: it follows no other server any more. Returns when it takes writes.
     pub fn promote(&mut self) -> Result<()> {
         let promoted = self.ask("SELECT pg_promote(true, 60)")?;
         ensure!(promoted == "t", "the standby on port {} could not be promoted", self.port());

@@ -22,12 +22,17 @@ impl Sentinel {
     /// Starts one that watches this master, and waits until it knows the master's replica. A master that does not answer
     /// for a second is gone, and one sentinel is enough to say so.
     pub fn start(master: &Redis) -> Result<Self> {
-        let (name, master) = (Self::MASTER, master.port());
+        Self::watch(master.port(), "")
+    }
+
+    /// The same for a master on this port, with lines of its own in its file.
+    pub(super) fn watch(master: u16, own: &str) -> Result<Self> {
+        let name = Self::MASTER;
         let node = Node::start_as(Place::take, &["--sentinel"], |place| {
             let (port, folder) = (place.port, place.folder.display());
             format!(
                 "port {port}\nbind 127.0.0.1\ndir {folder}\nsentinel monitor {name} 127.0.0.1 {master} 1\n\
-                 sentinel down-after-milliseconds {name} 1000\nsentinel failover-timeout {name} 5000\n"
+                 sentinel down-after-milliseconds {name} 1000\nsentinel failover-timeout {name} 5000\n{own}"
             )
         })?;
         let sentinel = Self { node };

@@ -1,6 +1,6 @@
-//! PostgreSQL: kills, stops, standbys.
+//! PostgreSQL: kills, stops, standbys, poolers.
 
-use test_services::{Postgres, Standby};
+use test_services::{Link, PgBouncer, PoolMode, Postgres, Standby};
 
 #[test]
 fn a_server_answers_with_durable_settings() {
@@ -65,4 +65,60 @@ fn without_its_synchronous_standby_a_primary_acknowledges_nothing() {
         primary.ask(&format!("SELECT pg_terminate_backend(pid) {WAITING}")).unwrap();
         assert!(blocked.join().unwrap().is_err());
     });
+}
+
+#[test]
+fn a_standby_behind_a_frozen_link_is_waited_for_and_can_be_promoted() {
+    const WAITING: &str = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let primary = Postgres::start_in_memory(&[]).unwrap();
+    primary.ask("CREATE TABLE kept (number int)").unwrap();
+    let link = Link::to(primary.port()).unwrap();
+    let mut standby = primary.standby_over(&link, Standby::Synchronous).unwrap();
+    primary.ask("INSERT INTO kept VALUES (1)").unwrap();
+    link.freeze();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| primary.ask("INSERT INTO kept VALUES (2)"));
+        while primary.ask(&format!("SELECT count(*) {WAITING}")).unwrap() != "1" {
+            assert!(!waiting.is_finished(), "an insert did not wait for a standby that cannot be reached");
+        }
+        // PostgreSQL takes a cancelled wait for a commit, with a warning.
+        primary.ask(&format!("SELECT pg_cancel_backend(pid) {WAITING}")).unwrap();
+        waiting.join().unwrap().unwrap();
+    });
+    assert_eq!(primary.ask("SELECT count(*) FROM kept").unwrap(), "2");
+    standby.promote().unwrap();
+    assert_eq!(standby.ask("SELECT count(*) FROM kept").unwrap(), "1");
+}
+
+/// Sets a setting by one session through this pooler, and reads it by another.
+fn inherited(pooler: &PgBouncer, server: &Postgres) -> String {
+    let psql = |statements: &[&str]| {
+        let mut psql = std::process::Command::new("psql");
+        psql.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet"]).arg(pooler.url());
+        for statement in statements {
+            psql.args(["--command", statement]);
+        }
+        let output = psql.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    psql(&["SET work_mem = '123kB'", "SELECT 1"]);
+    let clients =
+        "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = 'semel'";
+    assert_eq!(server.ask(clients).unwrap(), "2", "the pooler keeps one session, and this is the other");
+    psql(&["SHOW work_mem"])
+}
+
+#[test]
+fn a_pooler_resets_sessions_between_clients_only_with_session_pooling() {
+    let server = Postgres::start_in_memory(&[]).unwrap();
+    let mut session = PgBouncer::start(&server, PoolMode::Session).unwrap();
+    assert_eq!(inherited(&session, &server), "4MB");
+    session.stop().unwrap();
+    let mut transaction = PgBouncer::start(&server, PoolMode::Transaction).unwrap();
+    assert_eq!(inherited(&transaction, &server), "123kB");
+    transaction.kill().unwrap();
+    assert!(std::net::TcpStream::connect(("127.0.0.1", transaction.port())).is_err());
+    transaction.resume().unwrap();
+    assert_eq!(inherited(&transaction, &server), "123kB");
 }

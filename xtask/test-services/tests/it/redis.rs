@@ -1,6 +1,6 @@
 //! Redis: kills, replicas, a sentinel, a cluster.
 
-use test_services::{AppendFsync, Redis, RedisCluster, Sentinel};
+use test_services::{AppendFsync, Redis, RedisCluster, RedisWithSentinel, Sentinel};
 
 #[test]
 fn a_redis_answers_with_the_settings_that_were_asked_for() {
@@ -53,6 +53,34 @@ fn a_sentinel_promotes_the_replica_of_a_dead_master() {
     assert_eq!(sentinel.master().unwrap(), master.port());
     master.kill().unwrap();
     assert_eq!(sentinel.until_master_is_not(master.port()).unwrap(), replica.port());
+}
+
+/// Asks the master behind a link as a client would.
+fn is_reached(port: u16) -> bool {
+    use std::io::{Read, Write};
+    let mut client = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    client.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+    client.write_all(b"PING\r\n").unwrap();
+    client.read(&mut [0; 16]).is_ok_and(|bytes| bytes > 0)
+}
+
+#[test]
+fn a_sentinel_replaces_a_master_that_it_cannot_reach_whether_or_not_clients_can() {
+    let redis = RedisWithSentinel::start(&[]).unwrap();
+    let first = redis.freeze_master().unwrap();
+    assert!(!is_reached(first));
+    let second = redis.until_master_is_not(first).unwrap();
+    assert!(is_reached(second));
+    redis.mend();
+    redis.until_replicated().unwrap();
+    assert_eq!(redis.isolate_master().unwrap(), second);
+    assert!(is_reached(second));
+    assert_eq!(redis.until_master_is_not(second).unwrap(), first);
+    // The old master does not know yet that it was replaced.
+    assert_eq!(redis.server(second).unwrap().ask(&["SET", "a", "1"]).unwrap(), ["OK"]);
+    redis.mend();
+    redis.until_replicated().unwrap();
+    assert!(redis.master().unwrap().ask(&["GET", "a"]).unwrap().is_empty());
 }
 
 #[test]
