@@ -32,7 +32,7 @@
 //!   wire; `text`: characters that it refuses.
 //! - `servers`: which of several servers is asked; `wire`: one connection; `session`: one that is set up and checked;
 //!   `reconnecting`: one that comes back by itself, and on which every ask ends in time.
-//! - `replication`: what is known to be on the synchronous standby.
+//! - `health`: what was found last of the server; `replication`: what is known to be on the synchronous standby.
 //! - `schema`: the tables, and their versions; `error`: what a failure means, above all whether anything happened.
 //! - `transaction`: asks inside the application's own transaction; `sqlx`: inside one of sqlx; `settled_listener`: waking
 //!   across processes.
@@ -42,6 +42,7 @@ mod batch;
 mod check;
 mod config;
 mod error;
+mod health;
 #[cfg(feature = "stream")]
 mod in_transaction;
 mod lists;

@@ -72,6 +72,11 @@ impl Reconnecting {
         }
     }
 
+    /// The session, if there is one that lives and no other is being made.
+    pub(crate) async fn open_session(&self) -> Option<Arc<Session>> {
+        self.state.lock().await.session.clone().filter(|session| !session.is_closed())
+    }
+
     /// A new session. Connecting has its own time limit; checking the server has that of an ask.
     async fn open(&self) -> Result<Session> {
         let config = &self.servers.config;

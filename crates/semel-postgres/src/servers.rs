@@ -4,14 +4,18 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use semel::store::Finding;
 use semel::{Error, ErrorKind, Result};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::Notification;
 use tokio_postgres::config::Host;
 
+use crate::check::ServerSettings;
 use crate::config::{Config, Pooling, Role};
 use crate::error::{Sent, error};
+use crate::health::Health;
+use crate::rights;
 use crate::statement::raise_versions;
 use crate::wire::{self, Tls, Wire, text_rows};
 
@@ -52,6 +56,7 @@ const OTHERS_WITHIN: Duration = Duration::from_millis(300);
 pub(crate) struct Servers {
     pub(crate) config: Config,
     tls: Tls,
+    pub(crate) health: Health,
     /// The server that was asked last.
     known: Mutex<Option<ServerIdentity>>,
     /// The server on which versions are known to be raised above those of every former primary.
@@ -90,7 +95,14 @@ pub(crate) enum Sessions {
 
 impl Servers {
     pub(crate) fn new(config: Config) -> Result<Self> {
-        Ok(Self { tls: wire::tls(&config)?, config, known: Mutex::default(), raised: Mutex::default() })
+        let health = Health::new(&config);
+        Ok(Self {
+            tls: wire::tls(&config)?,
+            config,
+            health,
+            known: Mutex::default(),
+            raised: Mutex::default(),
+        })
     }
 
     /// Connects to the server that takes writes: all are asked at the same time, and of several that will do it is the one
@@ -126,6 +138,15 @@ impl Servers {
             *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity);
         }
         Ok(best)
+    }
+
+    /// Looks at everything that the promise needs of a server, and remembers what is found.
+    pub(crate) async fn check(&self, wire: &Wire) -> Result<Vec<Finding>> {
+        let settings = ServerSettings::read(wire).await?;
+        let mut findings = settings.findings(&self.config);
+        findings.push(rights::finding(wire).await?);
+        self.health.note(&settings, &findings, &self.config);
+        Ok(findings)
     }
 
     /// Whether a connection to this server may still be used: no newer timeline has been seen since it was made.

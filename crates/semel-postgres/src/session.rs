@@ -69,12 +69,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects, and refuses a server that cannot keep the promise.
+    /// Connects, and refuses a server without the tables, or on which the role lacks rights.
     pub(crate) async fn open(servers: &Servers, purpose: Purpose) -> Result<Self> {
         let Connected { wire, identity, sessions, .. } = servers.connect(|_| {}).await?;
         let config = &servers.config;
+        // Settings that break the promise stop new claims; runs that were granted can still be completed.
         let settings = ServerSettings::read(&wire).await?;
-        settings.demand(config)?;
+        servers.health.note(&settings, &settings.findings(config), config);
         schema::demand(&wire).await?;
         if config.role == Role::Primary {
             rights::demand(&wire).await?;

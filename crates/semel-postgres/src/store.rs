@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::store::{
-    Answer, Caching, Finding, Loaded, Page, Reply, Scan, SettingsWatch, Store, Swap, SwapReplies, Swaps,
-    Swept,
+    Answer, Caching, Finding, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, Swaps, Swept,
 };
 use semel::{Error, ErrorKind, RecordId, Result};
 use tokio::time::{Instant, timeout};
@@ -15,17 +14,16 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::batch::Batch;
-use crate::check::{self, ServerSettings};
 use crate::config::Config;
 use crate::error::{corrupt, no_reply};
 use crate::reconnecting::{Answered, Reconnecting};
-use crate::replication::{Barrier, Replication};
+use crate::replication::Barrier;
+use crate::row;
 use crate::servers::{ServerIdentity, Servers};
 use crate::session::{Purpose, Question};
 use crate::statement::{self, Known};
 use crate::swap_answer::{loaded, no_earlier};
 use crate::value::{Column, Moment, Raw, Value};
-use crate::{rights, row};
 
 /// How many rows one statement removes at most: callers who commit meanwhile wait for no more than its log.
 const SWEPT_AT_ONCE_MAX: usize = 256;
@@ -52,9 +50,6 @@ pub(crate) struct Connections {
     chores: Reconnecting,
     /// For writes that only wait for the synchronous standby. Connected if there is one.
     barriers: Reconnecting,
-    replication: Replication,
-    watch: SettingsWatch,
-    survives: Mutex<String>,
     /// Why the server refused the last write, if it did: a disk that is full for one table may take other writes.
     refusal: Mutex<Option<(Instant, Error)>>,
 }
@@ -77,15 +72,11 @@ impl PostgresStore {
             loads: connection(Purpose::Reads, config.reply_within),
             chores: connection(Purpose::Reads, config.reply_within.saturating_mul(CHORE_FACTOR)),
             barriers: connection(Purpose::Writes, config.reply_within),
-            replication: Replication::default(),
-            watch: SettingsWatch::new(check::durability_demand(config), &[]),
-            survives: Mutex::default(),
             refusal: Mutex::default(),
             servers: Arc::clone(&servers),
         };
         // Whatever is wrong should be returned now, and not to the first claim.
-        let session = connections.loads.session().await?;
-        connections.take_in(&session.settings, &session.settings.findings(config));
+        connections.loads.session().await?.settings.demand(config)?;
         Ok(Self { connections: Arc::new(connections) })
     }
 
@@ -97,7 +88,7 @@ impl PostgresStore {
     /// The settings that break the promise, by the last check. They are checked again while the store is used; while one is
     /// broken, new claims are refused, unless the URL says `durability=as-configured`.
     pub fn broken_settings(&self) -> Arc<[Finding]> {
-        self.connections.watch.broken()
+        self.connections.servers.health.watch.broken()
     }
 
     /// Makes a write of the kind that a claim needs: an error on a server that is read-only, full or out of connections, or
@@ -112,7 +103,7 @@ impl PostgresStore {
 
     /// What acknowledgements survive, in words, by the settings that were found last.
     pub fn survives(&self) -> String {
-        self.connections.survives.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.connections.servers.health.survives()
     }
 }
 
@@ -139,29 +130,18 @@ impl Store for PostgresStore {
 }
 
 impl Connections {
-    /// Looks at everything that the promise needs, and takes in what is found.
+    /// Looks at everything that the promise needs, and remembers what is found. On a connection of its own where that for
+    /// chores is not open: one that is set up would be refused for what is to be found out here.
     async fn check(&self) -> Result<Vec<Finding>> {
         self.servers.look_for_promoted().await;
-        let session = self.chores.session().await?;
         let within = self.servers.config.reply_within;
         let read = async {
-            let settings = ServerSettings::read(session.wire()).await?;
-            let mut findings = settings.findings(&self.servers.config);
-            findings.push(rights::finding(session.wire()).await?);
-            self.take_in(&settings, &findings);
-            Ok(findings)
+            match self.chores.open_session().await {
+                Some(session) => self.servers.check(session.wire()).await,
+                None => self.servers.check(&self.servers.connect(|_| {}).await?.wire).await,
+            }
         };
-        timeout(within, read).await.unwrap_or_else(|_| {
-            session.wire().give_up();
-            Err(no_reply(within, false))
-        })
-    }
-
-    fn take_in(&self, settings: &ServerSettings, findings: &[Finding]) {
-        self.replication.set_synchronous(settings.waits_for_standby());
-        *self.survives.lock().unwrap_or_else(PoisonError::into_inner) =
-            settings.survives(&self.servers.config);
-        self.watch.note(findings);
+        timeout(within, read).await.unwrap_or_else(|_| Err(no_reply(within, false)))
     }
 
     /// Why the server refused the last write, if that was a moment ago.
@@ -179,16 +159,18 @@ impl Connections {
     }
 
     async fn swap(self: Arc<Self>, swaps: Swaps) -> Result<Answer<SwapReplies>> {
-        if self.watch.take_due() {
+        if self.servers.health.watch.take_due() {
             let connections = Arc::clone(&self);
             tokio::spawn(async move { connections.check().await });
         }
-        let mut batch = Batch::new(swaps, self.watch.refusal().as_ref());
+        let (_turn, connection) = self.least_busy();
+        // A new session may be on a server with other settings.
+        self.note_write(connection.session().await)?;
+        let mut batch = Batch::new(swaps, self.servers.health.watch.refusal().as_ref());
         if batch.is_answered() {
             let now = self.load(&[]).await?.now;
             return batch.answer_at(now);
         }
-        let (_turn, connection) = self.least_busy();
         let mut server = None;
         while batch.go_on()? {
             let answered = self.note_write(self.swap_round(connection, &batch).await);
@@ -236,7 +218,7 @@ impl Connections {
                 rows.first().ok_or_else(|| Error::new(ErrorKind::Unknown, "the server gave no answer"))?;
             Ok(Barrier { server, oldest_running: get::<i64>(row, 0)?.unsigned_abs() })
         };
-        self.replication.confirm(server, transactions, barrier).await
+        self.servers.health.replication.confirm(server, transactions, barrier).await
     }
 
     async fn load(&self, ids: &[RecordId]) -> Result<Answer<Vec<Loaded>>> {
@@ -272,7 +254,7 @@ impl Connections {
     }
 
     async fn sweep(&self, limit: usize) -> Result<Answer<Swept>> {
-        if self.watch.take_due() {
+        if self.servers.health.watch.take_due() {
             // It takes in and logs what it finds; a server that does not answer fails the sweep below.
             drop(self.check().await);
         }
