@@ -2,7 +2,7 @@
 //! on.
 
 use semel::record::{Keep, Record};
-use semel::store::{Store, Swap, SwapReply};
+use semel::store::{Scan, Store, Swap, SwapReply};
 use semel::{Claim, Error, ErrorKind, Key, Lapse, Semel};
 use semel_postgres::PostgresStore;
 use semel_testkit::sample;
@@ -135,20 +135,42 @@ async fn the_moment_of_an_answer_is_not_before_the_record_that_it_shows() {
     let (store, url) = database().await;
     let other = Other::connect(&url).await;
     let record = stored(&store, &key("charge")).await;
-    other.write_and_hold(&record).await;
-    let reply = store.swap([renewal_of(&record)].into());
-    let swapping = tokio::spawn(reply);
-    other.until_blocked().await;
-    // Written after our statement came to the server.
-    let later = format!(
-        "UPDATE semel_records SET changed_at = clock_timestamp() WHERE id = '\\x{}'",
-        record.key.id()
-    );
-    other.client.batch_execute(&later).await.unwrap();
-    other.let_go().await;
-    let answer = swapping.await.unwrap().unwrap();
-    let [SwapReply::Stale(Some(found))] = &answer.value[..] else { panic!("{answer:?}") };
-    assert!(answer.now >= found.changed_at, "{:?} is before {:?}", answer.now, found.changed_at);
+    let id = record.key.id();
+    // Sessions are open and their statements prepared: only the statement itself waits below.
+    drop((
+        store.load(vec![id]).await.unwrap(),
+        store.scan(Scan { limit: 9, ..Scan::default() }).await.unwrap(),
+    ));
+    for ask in ["swap", "load", "scan"] {
+        other.client.batch_execute("BEGIN; LOCK TABLE semel_records IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        let (store, stale) = (store.clone(), renewal_of(&record));
+        let asking =
+            tokio::spawn(async move {
+                let found =
+                    |answer: semel::store::Answer<Option<Arc<Record>>>| (answer.now, answer.value.unwrap());
+                match ask {
+                    "swap" => found(store.swap([stale].into()).await.unwrap().map(|mut replies| {
+                        match replies.remove(0) {
+                            SwapReply::Stale(found) => found,
+                            other => panic!("{other:?}"),
+                        }
+                    })),
+                    "load" => {
+                        found(store.load(vec![id]).await.unwrap().map(|mut found| found.remove(0).unwrap()))
+                    }
+                    _ => {
+                        let page = store.scan(Scan { limit: 9, ..Scan::default() }).await.unwrap();
+                        found(page.map(|page| page.records.into_iter().next()))
+                    }
+                }
+            });
+        other.until_blocked().await;
+        // The server has our statement, with its moment, and has not looked yet.
+        let write = "UPDATE semel_records SET changed_at = clock_timestamp(), version = nextval('semel_version'); COMMIT";
+        other.client.batch_execute(write).await.unwrap();
+        let (now, found) = asking.await.unwrap();
+        assert!(now >= found.changed_at, "{ask}: {now:?} is before {:?}", found.changed_at);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
