@@ -133,44 +133,22 @@ async fn a_record_that_another_caller_inserted_between_look_and_write_is_stale_a
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_moment_of_an_answer_is_not_before_the_record_that_it_shows() {
     let (store, url) = database().await;
-    let other = Other::connect(&url).await;
     let record = stored(&store, &key("charge")).await;
     let id = record.key.id();
-    // Sessions are open and their statements prepared: only the statement itself waits below.
-    drop((
-        store.load(vec![id]).await.unwrap(),
-        store.scan(Scan { limit: 9, ..Scan::default() }).await.unwrap(),
-    ));
-    for ask in ["swap", "load", "scan"] {
-        other.client.batch_execute("BEGIN; LOCK TABLE semel_records IN ACCESS EXCLUSIVE MODE").await.unwrap();
-        let (store, stale) = (store.clone(), renewal_of(&record));
-        let asking =
-            tokio::spawn(async move {
-                let found =
-                    |answer: semel::store::Answer<Option<Arc<Record>>>| (answer.now, answer.value.unwrap());
-                match ask {
-                    "swap" => found(store.swap([stale].into()).await.unwrap().map(|mut replies| {
-                        match replies.remove(0) {
-                            SwapReply::Stale(found) => found,
-                            other => panic!("{other:?}"),
-                        }
-                    })),
-                    "load" => {
-                        found(store.load(vec![id]).await.unwrap().map(|mut found| found.remove(0).unwrap()))
-                    }
-                    _ => {
-                        let page = store.scan(Scan { limit: 9, ..Scan::default() }).await.unwrap();
-                        found(page.map(|page| page.records.into_iter().next()))
-                    }
-                }
-            });
-        other.until_blocked().await;
-        // The server has our statement, with its moment, and has not looked yet.
-        let write = "UPDATE semel_records SET changed_at = clock_timestamp(), version = nextval('semel_version'); COMMIT";
-        other.client.batch_execute(write).await.unwrap();
-        let (now, found) = asking.await.unwrap();
-        assert!(now >= found.changed_at, "{ask}: {now:?} is before {:?}", found.changed_at);
-    }
+    // A write that lands after the server got our statement and before its snapshot, which no lock can stop in between:
+    // written with a moment that our statements have not reached yet.
+    let write = "UPDATE semel_records SET changed_at = clock_timestamp() + interval '1 minute', \
+                 version = nextval('semel_version')";
+    client(&url).await.batch_execute(write).await.unwrap();
+    let swapped = store.swap([renewal_of(&record)].into()).await.unwrap();
+    let [SwapReply::Stale(Some(found))] = &swapped.value[..] else { panic!("{swapped:?}") };
+    assert_eq!(swapped.now, found.changed_at);
+    let mut batch = vec![renewal_of(&record)];
+    batch.push(claim_of(&key("charge")));
+    let swapped = store.swap(batch.into_iter().collect()).await.unwrap();
+    assert!(swapped.now >= found.changed_at, "in a batch");
+    assert_eq!(store.load(vec![id]).await.unwrap().now, found.changed_at);
+    assert_eq!(store.scan(Scan { limit: 9, ..Scan::default() }).await.unwrap().now, found.changed_at);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
