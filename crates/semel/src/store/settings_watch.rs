@@ -114,7 +114,7 @@ impl SettingsWatch {
         match check.await {
             Ok(findings) => self.note(&findings),
             Err(error) => {
-                tracing::debug!(%error, "semel: the settings of the store's server could not be checked")
+                tracing::debug!(%error, "semel: the settings of the store's server could not be checked");
             }
         }
     }
