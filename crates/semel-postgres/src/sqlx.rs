@@ -23,14 +23,14 @@ mod release_0_9 {
 /// names and share no types, so this is written once and compiled for each.
 macro_rules! carrier {
     ($sqlx:ident) => {
-        use semel::{Error, Result};
+        use semel::{Error, ErrorKind, Result};
         use $sqlx::encode::{Encode, IsNull};
         use $sqlx::error::BoxDynError;
         use $sqlx::postgres::types::Oid;
         use $sqlx::postgres::{PgArgumentBuffer, PgRow, PgTypeInfo};
         use $sqlx::{Connection, Executor, Postgres, Row, Transaction, ValueRef};
 
-        use super::{Bound, Reached, answer, failed, unread};
+        use super::{Bound, answer, failed, unread};
         use crate::swap_answer::SwapAnswer;
         use crate::transaction::{Asked, Carrier, REFUSE};
 
@@ -86,7 +86,7 @@ macro_rules! carrier {
 
         fn error(cause: $sqlx::Error) -> Error {
             let is_answer = matches!(cause, $sqlx::Error::Database(_));
-            failed(if is_answer { Reached::Answered } else { Reached::Unknown }, cause)
+            failed(if is_answer { ErrorKind::Unavailable } else { ErrorKind::Unknown }, cause)
         }
     };
 }
@@ -121,19 +121,7 @@ fn unread(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     corrupt("an answer has another shape than was asked for").caused_by(error)
 }
 
-/// How far a statement got that failed.
-enum Reached {
-    /// The server refused it.
-    Answered,
-    /// The server may have carried it out.
-    Unknown,
-}
-
 /// Whatever failed, the transaction cannot commit any more, or it is unknown whether it can: only its own commit tells.
-fn failed(reached: Reached, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
-    let kind = match reached {
-        Reached::Answered => ErrorKind::Unavailable,
-        Reached::Unknown => ErrorKind::Unknown,
-    };
+fn failed(kind: ErrorKind, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::new(kind, format!("PostgreSQL: {cause}; roll back and ask again")).caused_by(cause)
 }

@@ -11,7 +11,7 @@ use semel::{Error, ErrorKind, Result};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Statement, Transaction};
 
 use crate::error::{Sent, error};
@@ -72,22 +72,31 @@ impl StatementCache {
     }
 }
 
+impl PreparedTransaction<'_> {
+    /// The statement of the transaction's connection, which is prepared if it is not yet.
+    async fn statement(
+        &self,
+        connection: &ConnectionId,
+        text: &'static str,
+        types: &[Type],
+    ) -> Result<Statement> {
+        if let Some(statement) = self.statements.lock().find(connection, text) {
+            return Ok(statement);
+        }
+        let prepared = self.transaction.prepare_typed(text, types).await;
+        let statement = prepared.map_err(|failed| error(failed, Sent::Perhaps))?;
+        self.statements.lock().keep(connection.clone(), text, statement.clone());
+        Ok(statement)
+    }
+}
+
 impl Carrier for PreparedTransaction<'_> {
     async fn ask(&mut self, ask: Asked<'_>) -> Result<Option<SwapAnswer>> {
         let Some(connection) = ConnectionId::of(self.transaction).await else {
             return (&mut &*self.transaction).ask(ask).await;
         };
         let (text, values, types) = ask.question();
-        let known = self.statements.lock().find(&connection, text);
-        let statement = match known {
-            Some(statement) => statement,
-            None => {
-                let prepared = self.transaction.prepare_typed(text, types).await;
-                let statement = prepared.map_err(|failed| error(failed, Sent::Perhaps))?;
-                self.statements.lock().keep(connection.clone(), text, statement.clone());
-                statement
-            }
-        };
+        let statement = self.statement(&connection, text, types).await?;
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
         let rows = self.transaction.query(&statement, &values).await.map_err(|failed| {
             if is_forgotten(&failed) {

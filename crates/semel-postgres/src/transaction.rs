@@ -27,7 +27,7 @@ pub(crate) const REFUSE: &str =
 /// - [`statements.on(&transaction)`](crate::StatementCache::on): the same, with statements prepared once a connection.
 /// - `&mut sqlx::Transaction`, with the feature `sqlx-0_8` or `sqlx-0_9`, whichever the application uses. The statements
 ///   are prepared and kept by sqlx if the connection keeps any of the application's own; behind a pooler in transaction
-///   mode, turn that off as for all statements: `statement_cache_capacity=0` in the URL.
+///   mode, turn that off as for all statements: `statement-cache-capacity=0` in the URL.
 #[expect(private_bounds, reason = "only this crate's own statements are sent")]
 pub trait Transaction: Carrier + Send {}
 impl<T: Carrier + Send> Transaction for T {}

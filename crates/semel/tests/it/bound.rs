@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use semel::machine::offset::{Move, Moved};
 use semel::store::MemoryStore;
 use semel::{Claim, Decision, ErrorKind, Outcome, RecordedOnce, Semel};
 use semel_testkit::ManualClock;
@@ -265,6 +266,37 @@ async fn forgetting_the_oldest_spares_the_next_life_of_a_key_that_was_done_long_
     );
     assert_eq!((store.records(), store.forgotten()), (2, 0));
     permit.complete(outcome("paid")).await.unwrap();
+}
+
+#[tokio::test]
+async fn forgetting_the_oldest_spares_what_is_kept_for_ever() {
+    let (semel, store, clock) =
+        bounded(|builder| builder.records_max(3).forget_oldest(Duration::from_secs(1)));
+    let offset = key("offset");
+    assert!(matches!(semel.move_offset(&offset, Move::Take).await.unwrap(), Moved::Moved(_)));
+    for name in 0..10 {
+        clock.advance(Duration::from_mins(1));
+        drop(record(&semel, name).await.unwrap());
+    }
+    assert_eq!((store.records(), store.forgotten()), (3, 8));
+    assert!(semel.get(&offset).await.unwrap().is_some(), "the offset is the oldest, and never expires");
+}
+
+#[tokio::test]
+async fn a_sweep_with_a_small_limit_comes_to_every_record_though_others_keep_coming() {
+    const LARGE: usize = 1 << 20;
+    let (semel, store, clock) = bounded(|builder| builder);
+    let names = (0..).map(|name: u32| key(&name.to_string()));
+    let last = names.clone().find(|key| key.id().as_bytes()[0] >> 1 == 127).unwrap();
+    drop(semel.record_once(Claim::new(&last), Outcome::success(vec![0; LARGE])).await.unwrap());
+    for key in neighbours(130) {
+        drop(semel.record_once(Claim::new(&key), outcome("paid")).await.unwrap());
+    }
+    clock.advance(RETENTION);
+    for _ in 0..128 {
+        assert_eq!(semel.sweep(1).await.unwrap().removed, 1);
+    }
+    assert!(store.bytes() < LARGE, "the records behind the first lock kept the last one from its turn");
 }
 
 #[tokio::test]

@@ -108,6 +108,40 @@ async fn the_verdict_of_a_probe_is_not_used_for_a_later_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_verdict_of_a_probe_is_not_used_for_the_same_attempt_of_a_later_life() {
+    let Stage { semel, another, .. } = stage();
+    let hold = || Claim::new(&key("1")).lapse(Lapse::Hold);
+    granted(another.claim(hold()).await.unwrap());
+    tokio::time::sleep(LEASE).await;
+    let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, may_answer) = (Arc::clone(&asked), Arc::clone(&go_on));
+    let probing = Claim::new(&key("1")).probe(move |found| {
+        let (told, may_answer) = (Arc::clone(&told), Arc::clone(&may_answer));
+        async move {
+            told.notify_one();
+            may_answer.notified().await;
+            if found.label.is_none() {
+                Probed::Landed(outcome("the first life's"))
+            } else {
+                Probed::CannotTell
+            }
+        }
+    });
+    let claiming = tokio::spawn(async move { semel.claim(probing).await });
+    asked.notified().await;
+    // While the probe looks at the first life, that is settled and forgotten, and the first run of a second one lapses.
+    let resolution = Resolution::Done(outcome("looked"));
+    assert_eq!(another.resolve(&key("1"), resolution).await.unwrap(), Resolved::Resolved);
+    tokio::time::sleep(RETENTION).await;
+    assert_eq!(granted(another.claim(hold().label("second life")).await.unwrap()).attempt(), 1);
+    tokio::time::sleep(LEASE).await;
+    go_on.notify_one();
+    asked.notified().await;
+    go_on.notify_one();
+    assert_eq!(claiming.await.unwrap().unwrap().as_str(), "held", "a verdict on another life was used");
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_many_claims_that_bring_a_probe_one_at_a_time_uses_it() {
     let Stage { semel, another, .. } = stage();
     granted(another.claim(Claim::new(&key("1")).lapse(Lapse::Hold)).await.unwrap());

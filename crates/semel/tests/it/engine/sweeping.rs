@@ -101,6 +101,27 @@ fn sweeping_and_counting_go_on_after_the_runtime_that_began_them_has_ended() {
     });
 }
 
+#[test]
+fn counts_that_were_gathered_on_a_runtime_that_has_ended_are_written_on_the_next() {
+    let world = World::new();
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let first = runtime();
+    first.block_on(async {
+        world.run(&key("1")).await.complete(outcome("paid")).await.unwrap();
+        assert_eq!(world.semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "replay");
+        // The writer has heard of the count, and waits for more.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    });
+    drop(first);
+    runtime().block_on(async {
+        // No duplicate comes any more.
+        drop(world.semel.sweep_reports());
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(world.semel.get(&key("1")).await.unwrap().unwrap().duplicates.count, 1);
+    });
+}
+
 #[tokio::test]
 async fn calls_after_close_are_refused_and_closing_twice_is_harmless() {
     let world = World::new();
