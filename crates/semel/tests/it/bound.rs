@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use semel::machine::offset::{Move, Moved};
-use semel::store::MemoryStore;
+use semel::store::{Loaded, MemoryStore, Reply, Store, SwapReplies, SwapReply, Swaps};
 use semel::{Claim, Decision, ErrorKind, Outcome, RecordedOnce, Semel};
 use semel_testkit::ManualClock;
 use std::sync::Arc;
@@ -222,6 +222,77 @@ async fn a_record_that_a_sweep_found_still_kept_is_swept_in_its_time() {
     clock.advance(Duration::from_secs(1));
     assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
     assert_eq!(store.records(), 0);
+}
+
+#[tokio::test]
+async fn a_record_that_a_sweep_found_beside_one_that_went_is_swept_in_its_time() {
+    let (semel, store, clock) = bounded(|builder| builder);
+    let [goes, stays] = neighbours(2).try_into().unwrap();
+    drop(semel.record_once(Claim::new(&goes), outcome("paid")).await.unwrap());
+    let permit = granted(semel.claim(Claim::new(&stays)).await.unwrap());
+    clock.advance(LEASE / 2);
+    permit.complete(outcome("paid")).await.unwrap();
+    clock.advance(RETENTION - LEASE / 2);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    clock.advance(LEASE);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    assert_eq!(store.records(), 0);
+}
+
+/// A clock that goes on by a second whenever it is read.
+#[derive(Default)]
+struct EagerClock(std::sync::atomic::AtomicU64);
+
+impl semel::clock::Clock for EagerClock {
+    fn now(&self) -> semel::clock::Timestamp {
+        let seconds = self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        semel::clock::Timestamp::from_micros(1_000_000).plus(Duration::from_secs(seconds))
+    }
+}
+
+#[tokio::test]
+async fn the_moment_of_an_answer_is_not_before_any_record_in_it() {
+    let store = MemoryStore::builder().clock(EagerClock::default()).build();
+    let semel = Semel::builder(Answers(Arc::new(store))).no_sweep().build().unwrap();
+    let claims = (0..20).map(|name| Claim::new(&key(&name.to_string()))).collect();
+    let semel::ClaimedAll::Run(permits) = semel.claim_all(claims).await.unwrap() else { panic!() };
+    semel.renew_all(&permits).await.unwrap();
+    semel.complete_all(&permits, outcome("paid")).await.unwrap();
+    for found in
+        semel.get_all(&permits.iter().map(|permit| permit.key().clone()).collect::<Vec<_>>()).await.unwrap()
+    {
+        assert!(found.unwrap().is_some());
+    }
+}
+
+/// A store that looks at the moment of each answer.
+struct Answers(Arc<dyn Store>);
+
+impl Store for Answers {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
+        let reply = self.0.swap(batch);
+        Reply::later(async move {
+            let answer = reply.await?;
+            for reply in &answer.value {
+                let SwapReply::Swapped(record) = reply else { continue };
+                assert!(record.changed_at <= answer.now, "{:?} after {:?}", record.changed_at, answer.now);
+            }
+            Ok(answer)
+        })
+    }
+
+    fn load(&self, ids: Vec<semel::RecordId>) -> Reply<Vec<Loaded>> {
+        let reply = self.0.load(ids);
+        Reply::later(async move {
+            let answer = reply.await?;
+            for record in answer.value.iter().flatten().flatten() {
+                assert!(record.changed_at <= answer.now, "{:?} after {:?}", record.changed_at, answer.now);
+            }
+            Ok(answer)
+        })
+    }
+
+    semel_testkit::delegate!(0: sweep, scan);
 }
 
 #[tokio::test]
