@@ -8,7 +8,7 @@ use semel::{Error, ErrorKind, Outcome, Permit, Result};
 use semel_stream::{Commit, Event, Failure, Handled, Task, Work, Worked, with_heartbeat};
 use tokio_postgres::{Client, Transaction};
 
-use crate::{CompleteIn, MoveOffsetIn};
+use crate::{CompleteIn, MoveOffsetIn, StatementCache};
 
 /// What a handler's work in a transaction returns.
 pub type InTransactionHandled<'a> = Pin<Box<dyn Future<Output = Handled> + Send + 'a>>;
@@ -29,6 +29,7 @@ pub struct InTransaction {
     handler: Box<Handler>,
     /// Connections that no event uses now.
     idle: Mutex<Vec<Client>>,
+    statements: Option<StatementCache>,
 }
 
 impl InTransaction {
@@ -41,7 +42,16 @@ impl InTransaction {
             + Sync
             + 'static,
     {
-        Self { connect: Box::new(connect), handler: Box::new(handler), idle: Mutex::default() }
+        let (connect, handler) = (Box::new(connect), Box::new(handler));
+        Self { connect, handler, idle: Mutex::default(), statements: None }
+    }
+
+    /// Prepares the statements of receipts and offsets once for each connection. Not for connections through a pooler in
+    /// transaction mode: see [`StatementCache`].
+    #[must_use]
+    pub fn prepared(mut self) -> Self {
+        self.statements = Some(StatementCache::new());
+        self
     }
 
     async fn client(&self) -> Result<Client> {
@@ -76,7 +86,12 @@ impl InTransaction {
             }
         };
         task.saw_effect();
-        let worked = written(task, permit, attempt, &transaction, outcome).await?;
+        let worked = match &self.statements {
+            Some(statements) => {
+                written(task, permit, attempt, || statements.on(&transaction), outcome).await?
+            }
+            None => written(task, permit, attempt, || &transaction, outcome).await?,
+        };
         if worked == Worked::Fenced {
             drop(transaction.rollback().await);
         } else {
@@ -102,23 +117,23 @@ impl Work for InTransaction {
 }
 
 /// Writes the offset and the receipt into the transaction.
-async fn written(
+async fn written<T: crate::Transaction>(
     task: &Task<'_>,
     permit: &Permit,
     attempt: u32,
-    transaction: &Transaction<'_>,
+    transaction: impl Fn() -> T,
     outcome: Outcome,
 ) -> Result<Worked> {
     let mut worked = Worked::Ran { attempt };
     if let (Some(reader), Some(position)) = (task.reader, task.event.position) {
         let (key, commit) = reader.commit_move(position, Some(task.key), task.known_lag());
-        let moved = task.pipeline.semel().move_offset_in(transaction, key, commit).await?;
+        let moved = task.pipeline.semel().move_offset_in(transaction(), key, commit).await?;
         worked = match reader.committed(moved)? {
             Commit::Committed(_) | Commit::Behind(_) => Worked::OffsetToo { attempt },
             Commit::Fenced(_) => return Ok(Worked::Fenced),
         };
     }
-    permit.complete_in(transaction, outcome).await?;
+    permit.complete_in(transaction(), outcome).await?;
     Ok(worked)
 }
 

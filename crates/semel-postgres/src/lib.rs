@@ -34,8 +34,8 @@
 //!   `reconnecting`: one that comes back by itself, and on which every ask ends in time.
 //! - `health`: what was found last of the server; `replication`: what is known to be on the synchronous standby.
 //! - `schema`: the tables, and their versions; `error`: what a failure means, above all whether anything happened.
-//! - `transaction`: asks inside the application's own transaction; `sqlx`: inside one of sqlx; `settled_listener`: waking
-//!   across processes.
+//! - `transaction`: asks inside the application's own transaction; `statement_cache`: the same with statements prepared
+//!   once a connection; `sqlx`: inside a transaction of sqlx; `settled_listener`: waking across processes.
 //! - `in_transaction` (feature `stream`): events of a stream, each processed in a transaction.
 
 mod batch;
@@ -54,9 +54,10 @@ mod schema;
 mod servers;
 mod session;
 mod settled_listener;
-#[cfg(feature = "sqlx")]
+#[cfg(any(feature = "sqlx-0_8", feature = "sqlx-0_9"))]
 mod sqlx;
 mod statement;
+mod statement_cache;
 mod store;
 mod swap_answer;
 mod text;
@@ -69,5 +70,6 @@ pub use config::{Config, Durability, Pooling};
 pub use in_transaction::{Connecting, InTransaction, InTransactionHandled};
 pub use schema::{Migrated, ensure_schema, migrate};
 pub use settled_listener::SettledListener;
+pub use statement_cache::{PreparedTransaction, StatementCache};
 pub use store::PostgresStore;
 pub use transaction::{CompleteIn, MoveOffsetIn, RecordOnceIn, Transaction};

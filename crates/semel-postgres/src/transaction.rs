@@ -21,8 +21,13 @@ use crate::value::Value;
 pub(crate) const REFUSE: &str =
     "DO $$ BEGIN RAISE EXCEPTION 'semel: the permit is lost; this transaction must not commit'; END $$";
 
-/// A transaction that swaps can ride in: `&tokio_postgres::Transaction`, or `&mut sqlx::Transaction` with the feature
-/// `sqlx`.
+/// A transaction that swaps can ride in.
+///
+/// - `&tokio_postgres::Transaction`: nothing is prepared, so it also works behind a pooler in transaction mode.
+/// - [`statements.on(&transaction)`](crate::StatementCache::on): the same, with statements prepared once a connection.
+/// - `&mut sqlx::Transaction`, with the feature `sqlx-0_8` or `sqlx-0_9`, whichever the application uses. The statements
+///   are prepared and kept by sqlx if the connection keeps any of the application's own; behind a pooler in transaction
+///   mode, turn that off as for all statements: `statement-cache-capacity=0` in the URL.
 #[expect(private_bounds, reason = "only this crate's own statements are sent")]
 pub trait Transaction: Carrier + Send {}
 impl<T: Carrier + Send> Transaction for T {}

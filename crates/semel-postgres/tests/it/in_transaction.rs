@@ -69,11 +69,7 @@ fn log(count: u128) -> Feed {
     Feed::alone((1..=count).map(|n| Event::new("topic/0", &format!("order-{n}"), "{}").at(n))).end()
 }
 
-#[tokio::test]
-async fn effect_receipt_and_offset_are_one_commit_and_a_second_read_adds_nothing() {
-    let world = World::new().await;
-    let work =
-        || InTransaction::new(connecting(&world.url), |event, _, transaction| charge(event, transaction));
+async fn reads_twice(world: &World, work: impl Fn() -> InTransaction) {
     let report = world.consumer(&log(30)).run_with(work()).await.unwrap();
     assert_eq!((report.ran, world.charged().await), (30, (30, 30)));
     let offset = world.pipeline.offset("topic/0").await.unwrap().unwrap();
@@ -81,6 +77,22 @@ async fn effect_receipt_and_offset_are_one_commit_and_a_second_read_adds_nothing
     world.pipeline.rewind("topic/0", None).await.unwrap();
     let again = world.consumer(&log(30)).run_with(work()).await.unwrap();
     assert_eq!((again.ran, again.duplicates, world.charged().await), (0, 30, (30, 30)));
+}
+
+#[tokio::test]
+async fn effect_receipt_and_offset_are_one_commit_and_a_second_read_adds_nothing() {
+    let world = World::new().await;
+    let work =
+        || InTransaction::new(connecting(&world.url), |event, _, transaction| charge(event, transaction));
+    reads_twice(&world, work).await;
+}
+
+#[tokio::test]
+async fn the_same_with_prepared_statements() {
+    let world = World::new().await;
+    let work =
+        || InTransaction::new(connecting(&world.url), |event, _, transaction| charge(event, transaction));
+    reads_twice(&world, || work().prepared()).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use test_services::Postgres;
 use crate::server::client;
 
 /// A server with a certificate for this name, and the file that vouches for it.
-async fn secured(name: &str) -> (Postgres, tempfile::TempDir) {
+pub(crate) async fn secured(name: &str) -> (Postgres, tempfile::TempDir) {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("ca.pem"), made.cert.pem()).unwrap();

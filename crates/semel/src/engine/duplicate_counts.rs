@@ -386,6 +386,29 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_last_duplicate_stays_the_last_whatever_is_put_back_after_it() {
+        let counts = DuplicateCounts::new(BYTES_A_SECOND);
+        let later = NOW.plus(Duration::from_secs(1));
+        note(&counts, 0..1);
+        let taken = counts.take(Which::Due);
+        counts.add_notes(vec![(id(0), later)]);
+        counts.put_back(taken);
+        assert_eq!(counts.take(Which::Due)[0].1, Duplicates { count: 2, last_seen_at: Some(later) });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_flush_wrote_is_left_alone_for_a_minute_too() {
+        let counts = DuplicateCounts::new(BYTES_A_SECOND);
+        note(&counts, 0..1);
+        assert_eq!(counts.take(Which::All).len(), 1);
+        note(&counts, 0..1);
+        tokio::time::advance(PAUSE.saturating_sub(Duration::from_millis(1))).await;
+        assert_eq!(counts.take(Which::Due).len(), 0);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(counts.take(Which::Due).len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_budget_starts_full_pays_back_what_it_owes_and_never_saves_more_than_a_second() {
         let mut budget = Budget { bytes_a_second: 100, bytes: 0, filled_at: None };
         assert!(budget.has_some());

@@ -211,6 +211,8 @@ mod tests {
         }
         assert_eq!((kept(&cache, &keys[..1], at), kept(&cache, &keys[1..], at)), (0, 3));
         assert_eq!(queued(&cache), 3);
+        let left: usize = keys[1..].iter().filter_map(done).map(|record| size(&record)).sum();
+        assert_eq!(bytes(&cache), left, "what went gave its bytes back");
     }
 
     #[tokio::test(start_paused = true)]

@@ -107,3 +107,34 @@ pub(super) async fn sweep_round(
     tracing::debug!(removed = report.removed, batches = report.batches, "semel: swept");
     report
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The shortest and the longest of many spans, in periods.
+    fn extremes(span: impl Fn(&SweepPolicy, Instant) -> Option<Instant>) -> (f64, f64) {
+        let (policy, now) = (SweepPolicy::default(), Instant::now());
+        let spans = (0..2_000).map(|_| span(&policy, now).unwrap().duration_since(now));
+        let periods: Vec<_> = spans.map(|span| span.div_duration_f64(EVERY_DEFAULT)).collect();
+        (periods.iter().copied().fold(f64::MAX, f64::min), periods.iter().copied().fold(0.0, f64::max))
+    }
+
+    #[test]
+    fn rounds_come_after_a_period_give_or_take_a_tenth() {
+        let (shortest, longest) = extremes(SweepPolicy::next);
+        assert!(
+            (0.9..0.91).contains(&shortest) && (1.09..=1.1).contains(&longest),
+            "{shortest} to {longest}"
+        );
+    }
+
+    #[test]
+    fn the_first_round_comes_anywhere_within_a_period() {
+        let (shortest, longest) = extremes(SweepPolicy::first);
+        assert!(
+            (0.0..0.02).contains(&shortest) && (0.98..=1.0).contains(&longest),
+            "{shortest} to {longest}"
+        );
+    }
+}

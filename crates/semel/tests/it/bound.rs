@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use semel::store::MemoryStore;
+use semel::machine::offset::{Move, Moved};
+use semel::store::{Loaded, MemoryStore, Reply, Store, SwapReplies, SwapReply, Swaps};
 use semel::{Claim, Decision, ErrorKind, Outcome, RecordedOnce, Semel};
 use semel_testkit::ManualClock;
 use std::sync::Arc;
@@ -224,6 +225,77 @@ async fn a_record_that_a_sweep_found_still_kept_is_swept_in_its_time() {
 }
 
 #[tokio::test]
+async fn a_record_that_a_sweep_found_beside_one_that_went_is_swept_in_its_time() {
+    let (semel, store, clock) = bounded(|builder| builder);
+    let [goes, stays] = neighbours(2).try_into().unwrap();
+    drop(semel.record_once(Claim::new(&goes), outcome("paid")).await.unwrap());
+    let permit = granted(semel.claim(Claim::new(&stays)).await.unwrap());
+    clock.advance(LEASE / 2);
+    permit.complete(outcome("paid")).await.unwrap();
+    clock.advance(RETENTION - LEASE / 2);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    clock.advance(LEASE);
+    assert_eq!(semel.sweep(10).await.unwrap().removed, 1);
+    assert_eq!(store.records(), 0);
+}
+
+/// A clock that goes on by a second whenever it is read.
+#[derive(Default)]
+struct EagerClock(std::sync::atomic::AtomicU64);
+
+impl semel::clock::Clock for EagerClock {
+    fn now(&self) -> semel::clock::Timestamp {
+        let seconds = self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        semel::clock::Timestamp::from_micros(1_000_000).plus(Duration::from_secs(seconds))
+    }
+}
+
+#[tokio::test]
+async fn the_moment_of_an_answer_is_not_before_any_record_in_it() {
+    let store = MemoryStore::builder().clock(EagerClock::default()).build();
+    let semel = Semel::builder(Answers(Arc::new(store))).no_sweep().build().unwrap();
+    let claims = (0..20).map(|name| Claim::new(&key(&name.to_string()))).collect();
+    let semel::ClaimedAll::Run(permits) = semel.claim_all(claims).await.unwrap() else { panic!() };
+    semel.renew_all(&permits).await.unwrap();
+    semel.complete_all(&permits, outcome("paid")).await.unwrap();
+    for found in
+        semel.get_all(&permits.iter().map(|permit| permit.key().clone()).collect::<Vec<_>>()).await.unwrap()
+    {
+        assert!(found.unwrap().is_some());
+    }
+}
+
+/// A store that looks at the moment of each answer.
+struct Answers(Arc<dyn Store>);
+
+impl Store for Answers {
+    fn swap(&self, batch: Swaps) -> Reply<SwapReplies> {
+        let reply = self.0.swap(batch);
+        Reply::later(async move {
+            let answer = reply.await?;
+            for reply in &answer.value {
+                let SwapReply::Swapped(record) = reply else { continue };
+                assert!(record.changed_at <= answer.now, "{:?} after {:?}", record.changed_at, answer.now);
+            }
+            Ok(answer)
+        })
+    }
+
+    fn load(&self, ids: Vec<semel::RecordId>) -> Reply<Vec<Loaded>> {
+        let reply = self.0.load(ids);
+        Reply::later(async move {
+            let answer = reply.await?;
+            for record in answer.value.iter().flatten().flatten() {
+                assert!(record.changed_at <= answer.now, "{:?} after {:?}", record.changed_at, answer.now);
+            }
+            Ok(answer)
+        })
+    }
+
+    semel_testkit::delegate!(0: sweep, scan);
+}
+
+#[tokio::test]
 async fn a_held_record_that_is_resolved_is_swept_after_its_retention() {
     let (semel, store, clock) = bounded(|builder| builder);
     let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
@@ -265,6 +337,37 @@ async fn forgetting_the_oldest_spares_the_next_life_of_a_key_that_was_done_long_
     );
     assert_eq!((store.records(), store.forgotten()), (2, 0));
     permit.complete(outcome("paid")).await.unwrap();
+}
+
+#[tokio::test]
+async fn forgetting_the_oldest_spares_what_is_kept_for_ever() {
+    let (semel, store, clock) =
+        bounded(|builder| builder.records_max(3).forget_oldest(Duration::from_secs(1)));
+    let offset = key("offset");
+    assert!(matches!(semel.move_offset(&offset, Move::Take).await.unwrap(), Moved::Moved(_)));
+    for name in 0..10 {
+        clock.advance(Duration::from_mins(1));
+        drop(record(&semel, name).await.unwrap());
+    }
+    assert_eq!((store.records(), store.forgotten()), (3, 8));
+    assert!(semel.get(&offset).await.unwrap().is_some(), "the offset is the oldest, and never expires");
+}
+
+#[tokio::test]
+async fn a_sweep_with_a_small_limit_comes_to_every_record_though_others_keep_coming() {
+    const LARGE: usize = 1 << 20;
+    let (semel, store, clock) = bounded(|builder| builder);
+    let names = (0..).map(|name: u32| key(&name.to_string()));
+    let last = names.clone().find(|key| key.id().as_bytes()[0] >> 1 == 127).unwrap();
+    drop(semel.record_once(Claim::new(&last), Outcome::success(vec![0; LARGE])).await.unwrap());
+    for key in neighbours(130) {
+        drop(semel.record_once(Claim::new(&key), outcome("paid")).await.unwrap());
+    }
+    clock.advance(RETENTION);
+    for _ in 0..128 {
+        assert_eq!(semel.sweep(1).await.unwrap().removed, 1);
+    }
+    assert!(store.bytes() < LARGE, "the records behind the first lock kept the last one from its turn");
 }
 
 #[tokio::test]

@@ -150,6 +150,12 @@ impl Shard {
         false
     }
 
+    /// How many notes of done records there are.
+    #[cfg(test)]
+    pub(super) fn done_notes(&self) -> usize {
+        self.done.len()
+    }
+
     /// The ids after `after`, in order.
     pub(super) fn ids_after(&self, after: Option<RecordId>) -> Vec<RecordId> {
         let ids = self.records.iter().map(|slot| slot.id);

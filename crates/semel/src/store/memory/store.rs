@@ -350,3 +350,24 @@ impl std::fmt::Debug for MemoryStore {
         write!(f, "MemoryStore({} records, {} bytes)", self.records(), self.bytes())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Claim, Key, Outcome, Semel};
+
+    #[tokio::test]
+    async fn a_done_record_that_is_written_again_is_noted_once() {
+        let store = Arc::new(MemoryStore::builder().forget_oldest(Duration::ZERO).build());
+        let semel = Semel::builder_shared(Arc::<MemoryStore>::clone(&store)).no_sweep().build().unwrap();
+        let key = Key::new("charge", "order-7").unwrap();
+        drop(semel.record_once(Claim::new(&key), Outcome::success(*b"paid")).await.unwrap());
+        for count in 1..=200 {
+            drop(semel.claim(Claim::new(&key)).await.unwrap());
+            semel.flush().await.unwrap();
+            assert_eq!(semel.get(&key).await.unwrap().unwrap().duplicates.count, count);
+        }
+        let notes: usize = store.shards.iter().map(|shard| lock(shard).done_notes()).sum();
+        assert_eq!(notes, 1);
+    }
+}

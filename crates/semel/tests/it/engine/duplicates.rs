@@ -69,6 +69,25 @@ async fn replays_cost_no_write_of_their_own() {
     assert_eq!(semel.get(&key("1")).await.unwrap().unwrap().duplicates.count, 100);
 }
 
+#[test]
+fn duplicates_that_many_threads_saw_are_all_counted() {
+    let world = World::new();
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime().block_on(async { world.run(&key("1")).await.complete(outcome("paid")).await.unwrap() });
+    std::thread::scope(|scope| {
+        for _ in 0..24 {
+            scope.spawn(|| {
+                let claim = world.semel.claim(Claim::new(&key("1")));
+                assert_eq!(runtime().block_on(claim).unwrap().as_str(), "replay");
+            });
+        }
+    });
+    runtime().block_on(async {
+        world.semel.flush().await.unwrap();
+        assert_eq!(world.semel.get(&key("1")).await.unwrap().unwrap().duplicates.count, 24);
+    });
+}
+
 /// An engine whose calls the test can stop, after `records` were completed and each was asked for once more.
 async fn replayed_once(records: usize, bytes_a_second: u64) -> (Semel, PausingStore) {
     let pausing = PausingStore::new(Arc::new(MemoryStore::new()));

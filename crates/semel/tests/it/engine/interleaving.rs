@@ -108,6 +108,41 @@ async fn the_verdict_of_a_probe_is_not_used_for_a_later_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_verdict_of_a_probe_is_not_used_for_the_same_attempt_of_a_later_life() {
+    let Stage { semel, another, .. } = stage();
+    let hold = || Claim::new(&key("1")).lapse(Lapse::Hold);
+    granted(another.claim(hold()).await.unwrap());
+    tokio::time::sleep(LEASE).await;
+    let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, may_answer) = (Arc::clone(&asked), Arc::clone(&go_on));
+    let probing = Claim::new(&key("1")).probe(move |found| {
+        let (told, may_answer) = (Arc::clone(&told), Arc::clone(&may_answer));
+        async move {
+            told.notify_one();
+            may_answer.notified().await;
+            if found.label.is_none() {
+                Probed::Landed(outcome("the first life's"))
+            } else {
+                Probed::CannotTell
+            }
+        }
+    });
+    let claiming = tokio::spawn(async move { semel.claim(probing).await });
+    asked.notified().await;
+    // While the probe looks at the first life, that is settled and forgotten, and the first run of a second one lapses.
+    let resolution = Resolution::Done(outcome("looked"));
+    assert_eq!(another.resolve(&key("1"), resolution).await.unwrap(), Resolved::Resolved);
+    tokio::time::sleep(RETENTION).await;
+    assert_eq!(granted(another.claim(hold().label("second life")).await.unwrap()).attempt(), 1);
+    tokio::time::sleep(LEASE).await;
+    go_on.notify_one();
+    let again = tokio::time::timeout(Duration::from_secs(1), asked.notified()).await;
+    again.expect("a verdict on another life was used");
+    go_on.notify_one();
+    assert_eq!(claiming.await.unwrap().unwrap().as_str(), "held");
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_many_claims_that_bring_a_probe_one_at_a_time_uses_it() {
     let Stage { semel, another, .. } = stage();
     granted(another.claim(Claim::new(&key("1")).lapse(Lapse::Hold)).await.unwrap());
@@ -560,6 +595,125 @@ async fn closing_waits_for_what_is_in_flight_and_for_what_is_queued_behind_it() 
     tokio::time::timeout(Duration::from_secs(5), closing).await.expect("nothing is left").unwrap().unwrap();
 }
 
+/// Two claims whose swaps the store has answered and their callers do not know yet: what comes now queues behind them.
+async fn two_on_their_way(stage: &Stage) -> [semel_testkit::Stop; 2] {
+    let stops = [stage.pausing.stop_at(Point::AfterSwap), stage.pausing.stop_at(Point::AfterSwap)];
+    for (stop, name) in stops.iter().zip(["first on its way", "second on its way"]) {
+        let semel = stage.semel.clone();
+        tokio::spawn(async move { semel.claim(Claim::new(&key(name))).await.map(drop) });
+        stop.reached().await;
+    }
+    stops
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_waits_for_the_last_swap_though_a_large_batch_landed_before_it() {
+    let stage = stage();
+    let [first, second] = two_on_their_way(&stage).await;
+    let large = stage.pausing.stop_at(Point::AfterSwap);
+    let riders: Vec<_> = (0..5)
+        .map(|name| {
+            let semel = stage.semel.clone();
+            tokio::spawn(async move { semel.claim(Claim::new(&key(&name.to_string()))).await.map(drop) })
+        })
+        .collect();
+    settle_down().await;
+    first.go_on();
+    assert_eq!(large.reached().await.len(), 5);
+    large.go_on();
+    for rider in riders {
+        rider.await.unwrap().unwrap();
+    }
+    let closing = stage.semel.clone();
+    let mut closing = tokio::spawn(async move { closing.close().await });
+    assert!(is_pending(&mut closing).await, "one swap is on its way");
+    second.go_on();
+    tokio::time::timeout(Duration::from_secs(5), closing).await.expect("nothing is left").unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_caller_of_a_batch_hears_the_answer_to_its_own_ask() {
+    let stage = stage();
+    let Stage { semel, another, pausing } = &stage;
+    for name in ["a", "b"] {
+        granted(another.claim(Claim::new(&key(name))).await.unwrap()).complete(outcome(name)).await.unwrap();
+    }
+    granted(another.claim(Claim::new(&key("c"))).await.unwrap());
+    let [first, second] = two_on_their_way(&stage).await;
+    let riders: Vec<_> = ["a", "b", "c", "d", "e"]
+        .map(|name| {
+            let semel = semel.clone();
+            tokio::spawn(async move { (name, semel.claim(Claim::new(&key(name))).await.unwrap()) })
+        })
+        .into();
+    settle_down().await;
+    first.go_on();
+    second.go_on();
+    for rider in riders {
+        let (name, decision) = rider.await.unwrap();
+        match (name, decision) {
+            ("a" | "b", decision) => assert_eq!(replayed(decision), name),
+            ("c", Decision::Busy(busy)) => {
+                assert_eq!((busy.owner(), busy.record().key.name()), ("another", "c"))
+            }
+            ("d" | "e", decision) => {
+                let permit = granted(decision);
+                assert_eq!(permit.key(), &key(name));
+                let record = another.get(permit.key()).await.unwrap().unwrap();
+                assert_eq!(
+                    (permit.id(), permit.fence()),
+                    (record.state.grant().permit_id, record.version.get())
+                );
+            }
+            (name, decision) => panic!("{name} was told {}", decision.as_str()),
+        }
+    }
+    assert!(pausing.batches(Call::Swap).iter().any(|batch| batch.len() == 5), "they rode together");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_replay_cache_counts_from_before_several_were_completed_together() {
+    let Stage { semel, pausing, .. } = stage();
+    let claims = || ["1", "2"].map(|name| Claim::new(&key(name))).into_iter().collect();
+    let ClaimedAll::Run(permits) = semel.claim_all(claims()).await.unwrap() else { panic!() };
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let sent_at = Instant::now();
+    let completing = semel.clone();
+    let completing = tokio::spawn(async move { completing.complete_all(&permits, outcome("paid")).await });
+    stop.reached().await;
+    tokio::time::sleep(RETENTION / 2).await;
+    stop.go_on();
+    completing.await.unwrap().unwrap();
+    let asked = pausing.count(Call::Swap);
+    assert_eq!(replayed(semel.claim(Claim::new(&key("1"))).await.unwrap()), "paid");
+    assert_eq!(pausing.count(Call::Swap), asked, "it was kept in memory");
+    tokio::time::sleep_until(sent_at + RETENTION).await;
+    assert_eq!(granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_was_woken_in_vain_is_woken_again() {
+    let Stage { semel, pausing, .. } = stage();
+    let first = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    let waiting = semel.clone();
+    let waiting = tokio::spawn(async move { waiting.claim_or_wait(Claim::new(&key("1")), LEASE).await });
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    // So that the release is one swap: counts of duplicates were written since the claim.
+    first.renew().await.unwrap();
+    // The release is the first swap from here on; the waiting caller's claim, which it wakes, the second.
+    let stop = pausing.stop_at(Point::BeforeSwap.nth(2));
+    first.release("gave up").await.unwrap();
+    stop.reached().await;
+    let second = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    stop.go_on();
+    // Past every early read: the next one is a second away.
+    tokio::time::sleep(Duration::from_millis(5_001)).await;
+    let settled_at = Instant::now();
+    second.complete(outcome("paid")).await.unwrap();
+    assert_eq!(replayed(waiting.await.unwrap().unwrap()), "paid");
+    assert!(settled_at.elapsed() < Duration::from_millis(5), "woken by a read, not by the settle");
+}
+
 #[tokio::test(start_paused = true)]
 async fn closing_waits_for_the_sweep_that_goes_on() {
     let pausing = PausingStore::new(Arc::new(MemoryStore::new()));
@@ -681,6 +835,21 @@ async fn what_a_store_hands_out_past_its_time_is_not_shown() {
     assert!(semel.get(&key("1")).await.unwrap().is_some());
     assert!(late.get(&key("1")).await.unwrap().is_none());
     assert!(late.get_settled(key("1").id(), Duration::ZERO).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn what_was_done_in_an_earlier_life_mends_nothing() {
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let build = |builder: semel::SemelBuilder| builder.retention(RETENTION).build().unwrap();
+    let (semel, late) =
+        (build(Semel::builder_shared(Arc::clone(&memory))), build(Semel::builder(Late(memory))));
+    let claims = || ["1", "2"].map(|name| Claim::new(&key(name)).lease(RETENTION * 3)).into_iter().collect();
+    let ClaimedAll::Run(permits) = semel.claim_all(claims()).await.unwrap() else { panic!() };
+    permits[0].complete(outcome("paid")).await.unwrap();
+    // To this one the first record is past its retention, and the second still runs.
+    drop(late.claim_all(claims()).await.unwrap());
+    let second = semel.get(permits[1].key()).await.unwrap().unwrap();
+    assert!(matches!(second.state, State::Running(_)), "{:?}", second.state);
 }
 
 #[test]

@@ -57,6 +57,23 @@ async fn a_run_that_renewed_its_lease_is_still_what_was_shown() {
 }
 
 #[tokio::test]
+async fn a_run_that_was_shown_before_its_renewal_and_read_after_it_is_still_that_run() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    let on_the_page = world.semel.get(&key("1")).await.unwrap().unwrap().version.get();
+    permit.renew().await.unwrap();
+    let read = world.semel.get(&key("1")).await.unwrap().unwrap();
+    assert_ne!(read.version.get(), on_the_page);
+    let answer = world.semel.release_shown(&read, "stuck", Some(on_the_page)).await.unwrap();
+    assert_eq!(answer, OperatorAnswer::Released);
+    // The next run is another one, whatever the page says.
+    world.run(&key("1")).await;
+    let read = world.semel.get(&key("1")).await.unwrap().unwrap();
+    let answer = world.semel.release_shown(&read, "stuck", Some(on_the_page)).await.unwrap();
+    assert_eq!(answer, OperatorAnswer::Changed);
+}
+
+#[tokio::test]
 async fn a_version_that_is_of_no_such_record_changes_nothing() {
     let world = World::new();
     let permit = granted(world.semel.claim(Claim::new(&key("1"))).await.unwrap());

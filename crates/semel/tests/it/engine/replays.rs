@@ -104,6 +104,20 @@ async fn the_bound_counts_details_and_references_too() {
     }
 }
 
+#[tokio::test]
+async fn a_record_that_was_loaded_is_kept_no_longer_than_one_that_was_swapped() {
+    // After a replay from a store that answers at once, the next claim looks first.
+    let clock = ManualClock::at(1_000_000);
+    let store = MemoryStore::builder().clock(clock.clone()).build();
+    let semel = Semel::builder(store).retention(RETENTION).build().unwrap();
+    complete(&semel, "1").await;
+    for _ in 0..3 {
+        assert_eq!(replayed(semel.claim(Claim::new(&key("1"))).await.unwrap()), "1");
+    }
+    clock.advance(RETENTION);
+    assert_eq!(granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_store_whose_clock_is_set_by_hand_is_asked_every_time() {
     let clock = ManualClock::at(1_000_000);

@@ -86,7 +86,7 @@ async fn each_of_several_steps_keeps_its_own_value() {
     let world = World::new();
     for attempt in 1..=2 {
         let permit = world.run(&key("1")).await;
-        for (name, value) in [("reserve", 7), ("charge", 8), ("ship", 9)] {
+        for (name, value) in [("reserve", 7), ("charge again", 8), ("charge", 9), ("ship", 10)] {
             let ran: Result<u32, OnceError<String>> = permit
                 .step(name, async || if attempt == 1 { Ok(value) } else { Err("again".to_owned()) })
                 .await;

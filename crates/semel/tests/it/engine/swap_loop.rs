@@ -131,6 +131,21 @@ fn a_full_store_is_unknown_only_if_a_reply_was_lost_before() {
 }
 
 #[test]
+fn a_store_that_takes_no_such_write_now_is_unknown_only_if_a_reply_was_lost_before() {
+    for (is_lost, expected) in [(false, ErrorKind::Unavailable), (true, ErrorKind::Unknown)] {
+        let mut asking = claiming(&key("1"), Guess::Absent);
+        assert!(matches!(asking.next(), Ok(Next::Swap(_))));
+        if is_lost {
+            asking.hear(lost_reply()).unwrap();
+            assert!(matches!(asking.next(), Ok(Next::Pause(_))));
+            assert!(matches!(asking.next(), Ok(Next::Swap(_))));
+        }
+        let refused = SwapReply::Refused(Error::new(ErrorKind::Unavailable, "no new claims now"));
+        assert_eq!(asking.hear(swapped(refused)).unwrap_err().kind(), expected);
+    }
+}
+
+#[test]
 fn a_record_that_cannot_be_loaded_is_unknown_if_a_reply_was_lost_before() {
     let mut asking = claiming(&key("1"), Guess::Unknown);
     assert!(matches!(asking.next(), Ok(Next::Load(_))));

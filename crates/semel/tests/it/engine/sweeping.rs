@@ -50,6 +50,25 @@ async fn a_failed_round_is_reported_and_the_next_one_tries_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_round_that_fails_half_way_reports_what_it_removed_before() {
+    let clock = ManualClock::at(1_000_000);
+    let store = Arc::new(MemoryStore::builder().clock(clock.clone()).build());
+    let direct = Semel::builder_shared(store.clone()).no_sweep().build().unwrap();
+    for name in ["1", "2", "3"] {
+        granted(direct.claim(Claim::new(&key(name))).await.unwrap());
+    }
+    clock.advance(RETENTION * 2);
+    let store = FaultyStore::scripted(store, [Fault::None, Fault::Refuse]);
+    let semel = Semel::builder(store).sweep_batch(1).build().unwrap();
+    let mut reports = semel.sweep_reports();
+    reports.changed().await.unwrap();
+    let report = reports.borrow_and_update().clone();
+    assert_eq!((report.removed, report.batches, report.error.is_some()), (1, 1, true));
+    reports.changed().await.unwrap();
+    assert_eq!(reports.borrow_and_update().removed, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_engine_that_is_closed_or_told_not_to_sweeps_no_more() {
     for is_closed in [true, false] {
         let world = World::with(|builder| if is_closed { builder } else { builder.no_sweep() });
@@ -98,6 +117,27 @@ fn sweeping_and_counting_go_on_after_the_runtime_that_began_them_has_ended() {
         })
         .await
         .expect("counts are written and records swept on the second runtime");
+    });
+}
+
+#[test]
+fn counts_that_were_gathered_on_a_runtime_that_has_ended_are_written_on_the_next() {
+    let world = World::new();
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let first = runtime();
+    first.block_on(async {
+        world.run(&key("1")).await.complete(outcome("paid")).await.unwrap();
+        assert_eq!(world.semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "replay");
+        // The writer has heard of the count, and waits for more.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    });
+    drop(first);
+    runtime().block_on(async {
+        // No duplicate comes any more.
+        drop(world.semel.sweep_reports());
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(world.semel.get(&key("1")).await.unwrap().unwrap().duplicates.count, 1);
     });
 }
 
