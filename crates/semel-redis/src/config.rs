@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use semel::{Error, ErrorKind, Result};
 
+use crate::ACL_RULES;
 use crate::durability::Durability;
 use crate::store::RedisStore;
 use crate::url;
@@ -97,6 +98,12 @@ impl Config {
             connect_within: CONNECT_WITHIN,
             wanted: None,
         }
+    }
+
+    /// The command that gives the user of this store its rights.
+    pub(crate) fn grant(&self) -> String {
+        let user = self.login.user.as_deref().unwrap_or("default");
+        format!("ACL SETUSER {user} {}", ACL_RULES.replace("~semel:*", &format!("~{}:*", self.prefix)))
     }
 
     fn checked(self) -> Result<Self> {

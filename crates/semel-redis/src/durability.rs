@@ -87,6 +87,8 @@ pub(crate) struct Settings {
     /// `no-appendfsync-on-rewrite`: whether the log goes unsynced while it is rewritten.
     pub(crate) syncs_pause: Option<String>,
     pub(crate) save: Option<String>,
+    /// How many replicas are attached.
+    pub(crate) replicas: Option<u64>,
 }
 
 #[cfg(test)]

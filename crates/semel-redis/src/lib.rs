@@ -21,18 +21,20 @@
 //! # Layout
 //!
 //! - `store`: the four methods. `swap`, `load`, `sweep`, `scan`: one file each.
-//! - `config`: how the store is to be. `url`: the same from a URL.
-//! - `connect`: connections, who is the master of what, and what may be asked again. `error`: whether anything can have
-//!   happened.
-//! - `script`, `swap.lua`, `sweep.lua`: what runs on the server. `names`: what keys are called. `row`: what they hold.
-//!   `reply`: what answers mean.
-//! - `check`: settings against the promise. `durability`: what survives a crash.
+//! - `config`: the settings of a store. `url`: the same from a URL.
+//! - `connect`: connections, which server is the master of what, and what may be asked again. `error`: whether anything can
+//!   have happened.
+//! - `script`, `swap.lua`, `sweep.lua`, `rights.lua`: what runs on the server. `names`: what keys are called. `row`: what they
+//!   hold. `reply`: what answers mean.
+//! - `check`: settings against the promise. `known_settings`: the last check, and whether new claims are refused.
+//!   `durability`: what survives a crash.
 
 mod check;
 mod config;
 mod connect;
 mod durability;
 mod error;
+mod known_settings;
 mod load;
 mod names;
 mod reply;

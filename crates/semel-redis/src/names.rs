@@ -95,6 +95,20 @@ impl Names {
         name
     }
 
+    /// A key that a readiness check writes, for the master of this tag.
+    pub(crate) fn ready(&self, tag: Tag) -> String {
+        let mut name = self.start(tag);
+        name.push_str(":ready");
+        name
+    }
+
+    /// A key that no server has.
+    pub(crate) fn never_there(&self) -> String {
+        let mut name = self.start(Tag::FIRST);
+        name.push_str(":none");
+        name
+    }
+
     fn start(&self, tag: Tag) -> String {
         use std::fmt::Write;
         let mut name = String::with_capacity(self.prefix.len().saturating_add(80));

@@ -1,13 +1,18 @@
-//! The two scripts, and the digests by which a server that has them is told to run them.
+//! The scripts, and the commands that run them by their digests.
 
 use std::sync::LazyLock;
 
-use redis::Cmd;
+use redis::{Cmd, Script};
 
 use crate::names::{Names, Tag};
 
-static SWAP: LazyLock<redis::Script> = LazyLock::new(|| redis::Script::new(include_str!("swap.lua")));
-static SWEEP: LazyLock<redis::Script> = LazyLock::new(|| redis::Script::new(include_str!("sweep.lua")));
+const SWAP_SOURCE: &str = include_str!("swap.lua");
+const SWEEP_SOURCE: &str = include_str!("sweep.lua");
+const RIGHTS_SOURCE: &str = include_str!("rights.lua");
+
+static SWAP: LazyLock<Script> = LazyLock::new(|| Script::new(SWAP_SOURCE));
+static SWEEP: LazyLock<Script> = LazyLock::new(|| Script::new(SWEEP_SOURCE));
+static RIGHTS: LazyLock<Script> = LazyLock::new(|| Script::new(RIGHTS_SOURCE));
 
 /// What is sent of one swap.
 pub(crate) struct SwapRow {
@@ -57,9 +62,16 @@ pub(crate) fn sweep(names: &Names, tags: &[Tag], limit: usize) -> Cmd {
     cmd
 }
 
+/// The command that finds what the user may not run.
+pub(crate) fn rights(names: &Names) -> Cmd {
+    let mut cmd = Cmd::new();
+    cmd.arg("EVALSHA").arg(RIGHTS.get_hash()).arg(0).arg(names.never_there());
+    cmd
+}
+
 /// The commands that give a server the scripts.
-pub(crate) fn load() -> [Cmd; 2] {
-    [include_str!("swap.lua"), include_str!("sweep.lua")].map(|source| {
+pub(crate) fn load() -> [Cmd; 3] {
+    [SWAP_SOURCE, SWEEP_SOURCE, RIGHTS_SOURCE].map(|source| {
         let mut cmd = redis::cmd("SCRIPT");
         cmd.arg("LOAD").arg(source);
         cmd

@@ -12,11 +12,12 @@ use crate::error::{Failure, ServerResult};
 use crate::names::Tag;
 use crate::reply;
 
-/// Some slots, from the first to the last, and their master.
+/// Some slots, from the first to the last, and their servers.
 struct Range {
     first: u16,
     last: u16,
     master: Address,
+    replicas: Vec<Address>,
 }
 
 /// The map, by the first of these servers to answer: one that hangs must not keep the others waiting. `node` finds or makes
@@ -32,7 +33,8 @@ pub(super) async fn map(known: &[Arc<Node>], node: impl Fn(&Address) -> Arc<Node
         Box::pin(async move { ranges(asked.ask_one(command).await?, &asked.address) })
     };
     let (ranges, _) = select_ok(known.iter().map(ask)).await.map_err(Failure::harmless)?;
-    owners(&ranges, node).ok_or_else(|| Failure::no_server("the cluster does not cover all slots; mend it"))
+    owners(&ranges, node)
+        .ok_or_else(|| Failure::no_server("not all slots of the cluster have a master; see CLUSTER INFO"))
 }
 
 /// The ranges in an answer to CLUSTER SLOTS.
@@ -45,11 +47,16 @@ fn ranges(answer: Value, asked: &Address) -> ServerResult<Vec<Range>> {
     let range = |range: Value| {
         let mut parts = parts_of(Some(range))?.into_iter();
         let (first, last) = (number(parts.next())?, number(parts.next())?);
-        let mut master = parts_of(parts.next())?.into_iter();
-        // A server that does not know its own name leaves it empty.
-        let host = master.next().and_then(reply::text).filter(|host| !host.is_empty() && host != "?");
-        let host = host.unwrap_or_else(|| asked.host.clone());
-        Ok(Range { first, last, master: Address { host, port: number(master.next())? } })
+        let server = |server: Option<Value>| {
+            let mut server = parts_of(server)?.into_iter();
+            // A server that does not know its own name leaves it empty.
+            let host = server.next().and_then(reply::text).filter(|host| !host.is_empty() && host != "?");
+            let host = host.unwrap_or_else(|| asked.host.clone());
+            Ok(Address { host, port: number(server.next())? })
+        };
+        let master = server(parts.next())?;
+        let replicas = parts.map(|replica| server(Some(replica))).collect::<ServerResult<_>>()?;
+        Ok(Range { first, last, master, replicas })
     };
     parts_of(Some(answer))?.into_iter().map(range).collect()
 }
@@ -67,5 +74,11 @@ fn owners(ranges: &[Range], node: impl Fn(&Address) -> Arc<Node>) -> Option<Map>
             masters.len().saturating_sub(1)
         }));
     }
-    Some(Map::Cluster { masters, owners })
+    let mut replicas: Vec<Address> = Vec::new();
+    for replica in ranges.iter().flat_map(|range| &range.replicas) {
+        if !replicas.contains(replica) {
+            replicas.push(replica.clone());
+        }
+    }
+    Some(Map::Cluster { masters, owners, replicas })
 }

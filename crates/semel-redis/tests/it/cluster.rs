@@ -28,7 +28,7 @@ async fn a_batch_over_all_masters_is_answered_in_its_order() {
     );
     let findings = store.check().await.unwrap();
     assert!(findings.iter().all(|finding| finding.verdict == Verdict::Kept), "{findings:?}");
-    assert_eq!(findings.len(), 3 * 4 + 1);
+    assert_eq!(findings.len(), 3 * 5 + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 #![expect(
     clippy::arithmetic_side_effects,
     clippy::wildcard_enum_match_arm,
-    reason = "what overflows, or is told what no test foresees, fails a test, as it should"
+    reason = "an overflow or an unforeseen answer fails a test, as it should"
 )]
 
 mod access;
@@ -11,6 +11,8 @@ mod cluster;
 mod conformance;
 mod damaged;
 mod format_1;
+mod full_memory;
+mod half_done;
 mod lapsed_hold;
 mod proofs;
 mod refusal;
