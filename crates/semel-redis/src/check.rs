@@ -105,7 +105,7 @@ impl MasterInspection {
                 )));
             }
             None => {
-                tracing::warn!(%address, "semel: maxmemory-policy cannot be read; make sure that it is noeviction")
+                tracing::warn!(%address, "semel: maxmemory-policy cannot be read; make sure that it is noeviction");
             }
         }
         if settings.role.as_deref().is_some_and(|role| role != "master") {

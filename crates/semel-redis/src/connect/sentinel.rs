@@ -90,15 +90,16 @@ impl Sentinels {
         master.arg("MASTER").arg(&self.name);
         let mut answers = sentinel.ask(&[&address, &master]).await?.into_iter();
         let mut next = || answers.next().unwrap_or(Value::Nil);
-        let address = match next() {
-            Value::ServerError(error) => return Err(sentinel.refused(&error)),
-            answer => address_in(answer).ok_or_else(|| {
-                Failure::no_server(format!(
-                    "the sentinel at {} knows no master `{}`; see the URL's last part",
-                    sentinel.address, self.name
-                ))
-            })?,
-        };
+        let address = next();
+        if let Value::ServerError(error) = &address {
+            return Err(sentinel.refused(error));
+        }
+        let address = address_in(address).ok_or_else(|| {
+            Failure::no_server(format!(
+                "the sentinel at {} knows no master `{}`; see the URL's last part",
+                sentinel.address, self.name
+            ))
+        })?;
         // A user without the right to see it is left with the address.
         Ok(Named { address, epoch: epoch_in(next()).unwrap_or(0) })
     }

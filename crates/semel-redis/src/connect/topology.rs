@@ -148,7 +148,9 @@ impl Topology {
             kept.contains(address) && !deposed.iter().any(|deposed| Arc::ptr_eq(deposed, node))
         });
         drop(nodes);
-        deposed.iter().for_each(|node| node.close());
+        for node in deposed {
+            node.close();
+        }
     }
 
     /// The server at an address.
@@ -156,11 +158,6 @@ impl Topology {
         let mut nodes = lock(&self.nodes);
         let new = || Arc::new(Node::new(address.clone(), self.connector.clone(), self.config.connections));
         Arc::clone(nodes.entry(address.clone()).or_insert_with(new))
-    }
-
-    #[cfg(test)]
-    pub(crate) fn node_count(&self) -> usize {
-        lock(&self.nodes).len()
     }
 }
 

@@ -90,13 +90,12 @@ async fn a_batch_that_one_master_of_a_cluster_refuses_is_unknown() {
     let mut written = 0;
     let mut refused = 0;
     for key in &keys {
-        match load(&store, key).await.unwrap() {
-            Some(_) => written += 1,
-            None => {
-                refused += 1;
-                let error = swap(&store, first(key, LONG)).await.unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
-            }
+        if load(&store, key).await.unwrap().is_some() {
+            written += 1;
+        } else {
+            refused += 1;
+            let error = swap(&store, first(key, LONG)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
         }
     }
     assert!(written > 0 && refused > 0, "{written} and {refused}");
