@@ -83,6 +83,15 @@ impl Names {
         name
     }
 
+    /// Where one server has the due ids of all tags, until a scan moves them to the sets of their tags.
+    pub(crate) fn common_due(&self) -> String {
+        format!("{}:new", self.prefix)
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// Where the last version is.
     pub(crate) fn counter(&self) -> String {
         format!("{}:v", self.prefix)

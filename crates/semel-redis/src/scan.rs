@@ -12,19 +12,22 @@ use crate::connect::{Command, Purpose};
 use crate::error::{Failure, ServerResult};
 use crate::load::fetch;
 use crate::names::{self, Tag};
-use crate::reply;
 use crate::store::Inner;
+use crate::{reply, script};
 
 /// How many records a page looks at before it ends, shown or not: a filter that lets hardly anything through must not
 /// keep its caller waiting for long.
 const LOOKED_AT_MAX: usize = 4_096;
 /// How many records are fetched together at most.
 const RECORDS_A_GO: usize = 256;
+/// How many ids one call moves to the sets of their tags: a millisecond or two.
+const SPREAD_A_CALL: usize = 256;
 /// How many tags' ids are listed together at most, after one that was listed alone: one tag of a large store fills a
 /// page, and all of a small one do not.
 const TAGS_A_GO_MAX: usize = 2_048;
 
 pub(crate) async fn scan(inner: Arc<Inner>, scan: Scan) -> Result<Answer<Page>> {
+    spread(&inner).await?;
     let mut walk = Walk::new(&inner, &scan);
     let mut page = Page { next: scan.after, ..Page::default() };
     let mut looked_at: usize = 0;
@@ -52,6 +55,20 @@ pub(crate) async fn scan(inner: Arc<Inner>, scan: Scan) -> Result<Answer<Page>> 
     // A lease may have lapsed since its record was matched, and readers judge by the answer's now.
     page.records.retain(|record| scan.filter.matches(record, now));
     Ok(Answer::new(now, page))
+}
+
+/// Moves the ids that one server has in a set of all tags to the sets of their tags: claims leave that to the first scan after
+/// them, because most are never listed.
+async fn spread(inner: &Inner) -> Result<()> {
+    let mut is_left = !inner.servers.is_cluster();
+    while is_left {
+        let command = Command { tag: Tag::FIRST, cmd: script::spread(&inner.names, SPREAD_A_CALL) };
+        let (answers, _) = inner.servers.send(&[command], Purpose::Write).await.map_err(Failure::harmless)?;
+        let moved = answers.into_iter().next().and_then(reply::number);
+        let moved = moved.ok_or_else(|| Failure::unexpected_reply("the script for scans").harmless())?;
+        is_left = usize::try_from(moved).is_ok_and(|moved| moved >= SPREAD_A_CALL);
+    }
+    Ok(())
 }
 
 /// How many records are on the page.

@@ -4,14 +4,16 @@ use std::sync::LazyLock;
 
 use redis::{Cmd, Script};
 
-use crate::names::{Names, Tag};
+use crate::names::Names;
 
 const SWAP_SOURCE: &str = include_str!("swap.lua");
 const SWEEP_SOURCE: &str = include_str!("sweep.lua");
+const SPREAD_SOURCE: &str = include_str!("spread.lua");
 const RIGHTS_SOURCE: &str = include_str!("rights.lua");
 
 static SWAP: LazyLock<Script> = LazyLock::new(|| Script::new(SWAP_SOURCE));
 static SWEEP: LazyLock<Script> = LazyLock::new(|| Script::new(SWEEP_SOURCE));
+static SPREAD: LazyLock<Script> = LazyLock::new(|| Script::new(SPREAD_SOURCE));
 static RIGHTS: LazyLock<Script> = LazyLock::new(|| Script::new(RIGHTS_SOURCE));
 
 /// What is sent of one swap.
@@ -51,14 +53,17 @@ pub(crate) fn swap<'a>(
     cmd
 }
 
-/// The command that removes what is past its keep, of these tags.
-pub(crate) fn sweep(names: &Names, tags: &[Tag], limit: usize) -> Cmd {
+/// The command that removes what is past its keep, of these sets of due entries; on one server with the prefix.
+pub(crate) fn sweep(sets: &[String], limit: usize, prefix: Option<&str>) -> Cmd {
     let mut cmd = Cmd::new();
-    cmd.arg("EVALSHA").arg(SWEEP.get_hash()).arg(tags.len());
-    for tag in tags {
-        cmd.arg(names.due(*tag));
-    }
-    cmd.arg(limit);
+    cmd.arg("EVALSHA").arg(SWEEP.get_hash()).arg(sets.len()).arg(sets).arg(limit).arg(prefix);
+    cmd
+}
+
+/// The command that moves entries from the set of all tags to the sets of their tags.
+pub(crate) fn spread(names: &Names, limit: usize) -> Cmd {
+    let mut cmd = Cmd::new();
+    cmd.arg("EVALSHA").arg(SPREAD.get_hash()).arg(1).arg(names.common_due()).arg(limit);
     cmd
 }
 
@@ -70,8 +75,8 @@ pub(crate) fn rights(names: &Names) -> Cmd {
 }
 
 /// The commands that give a server the scripts.
-pub(crate) fn load() -> [Cmd; 3] {
-    [SWAP_SOURCE, SWEEP_SOURCE, RIGHTS_SOURCE].map(|source| {
+pub(crate) fn load() -> [Cmd; 4] {
+    [SWAP_SOURCE, SWEEP_SOURCE, SPREAD_SOURCE, RIGHTS_SOURCE].map(|source| {
         let mut cmd = redis::cmd("SCRIPT");
         cmd.arg("LOAD").arg(source);
         cmd

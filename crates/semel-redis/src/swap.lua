@@ -1,13 +1,13 @@
 -- Replaces records that are still at the version that the caller expects; decides nothing else.
 --
--- KEYS: the counter of versions; then the records, PREFIX:{TAG}:r:ID each; in a cluster, where they have one tag, also the
--- tag's set of due entries: so that nothing is written while only some of a slot's keys have moved to another server.
+-- KEYS: the counter of versions, PREFIX:v; then the records, PREFIX:{TAG}:r:ID each; in a cluster, where they have one tag,
+-- also the tag's set of due entries: so that nothing is written while only some of a slot's keys have moved to another server.
 -- ARGV, four for each record: the expected version as its eight bytes, empty where there must be no record; how long to keep
 -- it, in microseconds, and how long in milliseconds until Redis may delete it, both empty for ever; the draft's bytes, which
 -- are stored as they are.
 --
 -- The answer: now, then for each record its new version; or what was found instead: its bytes, nil if there is none; or 0
--- if the memory is full and there is no record; or a list with the reason if the record, or its set, is of another type.
+-- if the memory is full and there is no record; or a list with the reason if the record, or the set, is of another type.
 -- What is too short to be a record is never replaced.
 --
 -- An error that the server gives to the script's first write is handed on: nothing has happened then. An error after a write
@@ -20,10 +20,19 @@ local STAMPS_BYTES = 32
 local SLACK = 300000000
 
 local pcall, sub, pack = redis.pcall, string.sub, struct.pack
+local KEYS, ARGV = KEYS, ARGV
+local count = #ARGV / 4
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local reply = { now }
-local version, is_full, is_half_way
+-- The version that was given out last, in this call; whether the memory is full; whether a record was replaced.
+local version, is_full, has_replaced
+-- Scores and ids for the set of due entries, and the places of the records that are new.
+local due_entries, created = {}, {}
+-- Most records of a batch are kept for the same time: the moment is written out once.
+local last_due, last_score
+-- On one server the set of all tags, to which one command adds all entries; a scan moves them to the sets of their tags.
+local due_set = KEYS[count + 2] or sub(KEYS[1], 1, -2) .. 'new'
 
 local function code_of(result)
   local err = type(result) == 'table' and result.err
@@ -31,25 +40,19 @@ local function code_of(result)
 end
 
 local function failure(result)
-  return (version or is_half_way) and redis.error_reply('HALFWAY ' .. result.err) or result
+  return (#created > 0 or has_replaced) and redis.error_reply('HALFWAY ' .. result.err) or result
 end
 
--- Writes a change of a record that is there: also if the memory is full, or granted runs could not be settled. Redis
--- refuses only the first write of a script, and never one that needs no memory.
-local function write(key, ...)
+-- Changes what is there already: also if the memory is full, or granted runs could not be settled. Redis refuses only the
+-- first write of a script for that, and never one that needs no memory.
+local function write(...)
   local result = pcall(...)
   if code_of(result) == 'OOM' then
     is_full = true
-    pcall('ZREM', sub(key, 1, -67) .. 'due', '')
+    pcall('ZREM', due_set, '')
     result = pcall(...)
   end
   return result
-end
-
--- The key ends with `r:` and 64 digits.
-local function add_due(key, due)
-  local score = due == FOREVER and '+inf' or string.format('%.0f', due)
-  return write(key, 'ZADD', sub(key, 1, -67) .. 'due', score, sub(key, -64))
 end
 
 local last = pcall('GET', KEYS[1])
@@ -58,74 +61,97 @@ if code_of(last) then
 end
 last = tonumber(last) or 0
 
-for i = 1, #ARGV / 4 do
+for i = 1, count do
   local key, at = KEYS[i + 1], 4 * i
-  local expected, keep, millis, draft = ARGV[at - 3], ARGV[at - 2], ARGV[at - 1], ARGV[at]
+  local expected, keep = ARGV[at - 3], ARGV[at - 2]
   -- From the counter, so that versions grow also after the record is gone and if the clock is set back; and from the
   -- clock, so that they grow also if a failover lost the counter's last steps. Exact in doubles until the year 2255.
-  local next = math.max((version or last) + 1, now)
+  local next = (version or last) + 1
+  if next < now then
+    next = now
+  end
   local keep_until = keep == '' and FOREVER or now + keep
-  local result, found
+  local result, found, due
   if expected == '' then
     if not is_full then
-      local value = pack('>I8I8I8I8', next, now, keep_until, keep_until) .. draft
+      due = keep_until
+      local value = pack('>I8I8I8I8', next, now, keep_until, due) .. ARGV[at]
       if keep == '' then
         result = pcall('SET', key, value, 'NX')
       else
-        result = pcall('SET', key, value, 'NX', 'PX', millis)
+        result = pcall('SET', key, value, 'NX', 'PX', ARGV[at - 1])
       end
-      is_full = code_of(result) == 'OOM'
+      if result and result.err then
+        is_full = code_of(result) == 'OOM'
+        result = not is_full and result
+      elseif result then
+        created[#created + 1] = i
+      end
     end
-    if is_full or not result then
+    if not result then
       found = pcall('GET', key)
-      result = nil
-    elseif not result.err then
-      local added = add_due(key, keep_until)
-      if code_of(added) then
-        -- A record that no sweep and no scan would find must not stay.
-        is_half_way = code_of(pcall('UNLINK', key))
-        result = added
+      if is_full and not found then
+        found = 0
       end
     end
   else
     found = pcall('GETRANGE', key, 0, STAMPS_BYTES - 1)
-    if type(found) == 'string' and #found == STAMPS_BYTES and sub(found, 1, 8) == expected then
-      local due = struct.unpack('>I8', found, 25)
-      local added
-      if due > keep_until + SLACK then
-        due = keep_until
-        added = add_due(key, due)
-      end
-      if code_of(added) then
-        result = added
-      else
-        local value = pack('>I8I8I8I8', next, now, keep_until, due) .. draft
-        if keep == '' then
-          result = write(key, 'SET', key, value)
-        else
-          result = write(key, 'SET', key, value, 'PX', millis)
+    if type(found) == 'string' then
+      if #found == STAMPS_BYTES and sub(found, 1, 8) == expected then
+        local was_due = struct.unpack('>I8', found, 25)
+        if was_due > keep_until + SLACK then
+          due = keep_until
         end
+        local value = pack('>I8I8I8I8', next, now, keep_until, due or was_due) .. ARGV[at]
+        if keep == '' then
+          result = write('SET', key, value)
+        else
+          result = write('SET', key, value, 'PX', ARGV[at - 1])
+        end
+        has_replaced = has_replaced or not result.err
+      else
+        found = pcall('GET', key)
       end
-    elseif type(found) == 'string' then
-      found = pcall('GET', key)
     end
   end
 
-  if result == nil then
-    if type(found) ~= 'table' then
-      reply[i + 1] = (is_full and not found and expected == '') and 0 or found
-    elseif code_of(found) == 'WRONGTYPE' then
-      reply[i + 1] = { found.err }
-    else
-      return failure(found)
+  local err = result or found
+  err = type(err) == 'table' and err.err and err
+  if not err then
+    if result then
+      version = next
+      if due then
+        if due ~= last_due then
+          last_due = due
+          last_score = due == FOREVER and '+inf' or string.format('%.0f', due)
+        end
+        due_entries[#due_entries + 1] = last_score
+        -- The key ends with `r:` and 64 digits.
+        due_entries[#due_entries + 1] = sub(key, -64)
+      end
     end
-  elseif not result.err then
-    version = next
-    reply[i + 1] = version
-  elseif code_of(result) == 'WRONGTYPE' then
-    reply[i + 1] = { result.err }
+    reply[i + 1] = result and next or found
+  elseif code_of(err) == 'WRONGTYPE' then
+    reply[i + 1] = { err.err }
   else
-    return failure(result)
+    return failure(err)
+  end
+end
+
+if #due_entries > 0 then
+  local added = write('ZADD', due_set, unpack(due_entries))
+  if code_of(added) then
+    -- A record that no sweep and no scan would find must not stay.
+    for _, i in ipairs(created) do
+      if code_of(pcall('UNLINK', KEYS[i + 1])) then
+        return failure(added)
+      end
+      reply[i + 1] = { added.err }
+    end
+    created = {}
+    if has_replaced or code_of(added) ~= 'WRONGTYPE' then
+      return failure(added)
+    end
   end
 end
 

@@ -3,7 +3,8 @@
 --
 -- A record that cannot be read stays, and is not looked at again: whether its keep is over is not known.
 --
--- KEYS: the sorted sets of due entries, PREFIX:{TAG}:due each. ARGV: how many records to look at, at most.
+-- KEYS: the sorted sets of due entries: PREFIX:{TAG}:due, or PREFIX:new. ARGV: how many records to look at, at most; then, on
+-- one server, the prefix: there a record may have an entry in the set of its tag and in that of all tags.
 --
 -- The answer: now, how many were removed, and how many of the sets hold nothing more that is due. Errors are handed on as in
 -- swap.lua.
@@ -11,7 +12,8 @@
 local FOREVER = 9007199254740992
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local removed, left = 0, tonumber(ARGV[1])
+local removed, left, prefix = 0, tonumber(ARGV[1]), ARGV[2]
+local common = prefix and prefix .. ':new'
 local has_written, failure
 
 local function run(...)
@@ -38,7 +40,8 @@ for i, set in ipairs(KEYS) do
     write('ZREM', set, '')
   end
   for _, id in ipairs(ids) do
-    local key = string.sub(set, 1, -4) .. 'r:' .. id
+    local start = prefix and prefix .. ':{' .. string.sub(id, 1, 3) .. '}:' or string.sub(set, 1, -4)
+    local key = start .. 'r:' .. id
     -- Until when it is kept, when it is looked at next, and the first bytes of its draft.
     local found = redis.pcall('GETRANGE', key, 16, 35)
     local is_whole = type(found) == 'string' and string.sub(found, 17) == 'SEML'
@@ -50,6 +53,9 @@ for i, set in ipairs(KEYS) do
       -- Most were deleted by Redis already; what is counted is what is forgotten for good.
       write('UNLINK', key)
       write('ZREM', set, id)
+      if common then
+        write('ZREM', set == common and start .. 'due' or common, id)
+      end
       removed = removed + 1
     else
       -- A later write kept it for longer, and left it to the sweep to move the entry.

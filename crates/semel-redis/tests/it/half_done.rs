@@ -7,27 +7,15 @@ use semel_testkit::sample;
 use test_services::{AppendFsync, Redis, RedisCluster};
 
 use crate::access::{allow, url};
-use crate::tries::{LONG, again, first, load, swap, write};
+use crate::tries::{LONG, again, first, load, put, swap, write};
 
-fn tag(key: &Key) -> String {
-    key.id().to_string()[..3].to_owned()
+/// Rights to everything but the set of due entries.
+fn without_due_set() -> String {
+    ACL_RULES.replace("~semel:*", "~semel:v ~semel:*:r:*")
 }
 
-/// Two keys with different tags.
-fn two_keys() -> (Key, Key) {
-    let one = sample::key("one").unwrap();
-    loop {
-        let two = sample::key("two").unwrap();
-        if tag(&two) != tag(&one) {
-            return (one, two);
-        }
-    }
-}
-
-/// Rights to everything but the set of due entries of this key.
-fn without_due_set_of(other: &Key) -> String {
-    let patterns = format!("~semel:v ~semel:*:r:* ~semel:{{{}}}:due", tag(other));
-    ACL_RULES.replace("~semel:*", &patterns)
+async fn absent(store: &RedisStore, key: &Key) -> bool {
+    load(store, key).await.unwrap().is_none()
 }
 
 #[tokio::test]
@@ -35,15 +23,18 @@ async fn a_script_that_stops_after_a_write_is_unknown_and_one_that_stops_before_
     let server = Redis::start(AppendFsync::Always).unwrap();
     allow(&server, "semel", ACL_RULES);
     let store = RedisStore::connect(&url(&server, "semel")).await.unwrap();
-    let (one, two) = two_keys();
-    allow(&server, "semel", &without_due_set_of(&one));
-    let error = store.swap(Swaps::from_vec(vec![first(&one, LONG), first(&two, LONG)])).await.unwrap_err();
+    let there = put(&store, LONG).await;
+    let (one, two) = (sample::key("one").unwrap(), sample::key("two").unwrap());
+    allow(&server, "semel", &without_due_set());
+    let error = store.swap([first(&one, LONG), again(&there, LONG)].into_iter().collect()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
-    let error = swap(&store, first(&two, LONG)).await.unwrap_err();
+    let error = store.swap([first(&one, LONG), first(&two, LONG)].into_iter().collect()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
     allow(&server, "semel", ACL_RULES);
-    assert!(load(&store, &one).await.unwrap().is_some(), "it was written before the script stopped");
-    assert_eq!(load(&store, &two).await.unwrap(), None, "a record without an entry in its set must not stay");
+    let written = load(&store, &there.key).await.unwrap().unwrap();
+    assert!(written.version > there.version, "it was written before the script stopped");
+    // A record without an entry in the set must not stay.
+    assert!(absent(&store, &one).await && absent(&store, &two).await);
     assert!(matches!(swap(&store, first(&two, LONG)).await.unwrap(), SwapReply::Swapped(_)));
 }
 
@@ -52,24 +43,25 @@ async fn a_first_write_that_cannot_be_undone_is_unknown() {
     let server = Redis::start(AppendFsync::Always).unwrap();
     allow(&server, "semel", ACL_RULES);
     let store = RedisStore::connect(&url(&server, "semel")).await.unwrap();
-    let (one, two) = two_keys();
-    allow(&server, "semel", &without_due_set_of(&one).replace("+unlink ", "-unlink "));
-    let error = swap(&store, first(&two, LONG)).await.unwrap_err();
+    allow(&server, "semel", &without_due_set().replace("+unlink ", "-unlink "));
+    let error = swap(&store, first(&sample::key("one").unwrap(), LONG)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
 }
 
 #[tokio::test]
-async fn a_set_of_another_type_fails_its_own_records_alone() {
+async fn a_set_of_another_type_refuses_new_records_and_no_others() {
     let server = Redis::start(AppendFsync::Always).unwrap();
     let store = RedisStore::connect(&server.url()).await.unwrap();
-    let (one, two) = two_keys();
-    server.ask(&["SET", &format!("semel:{{{}}}:due", tag(&two)), "no set"]).unwrap();
-    let batch = vec![first(&one, LONG), first(&two, LONG), first(&one, LONG)];
-    let replies = store.swap(Swaps::from_vec(batch)).await.unwrap().value;
-    assert!(matches!(replies[0], SwapReply::Swapped(_)), "{replies:?}");
-    assert!(matches!(replies[1], SwapReply::Damaged(_)), "{replies:?}");
-    assert!(matches!(replies[2], SwapReply::Stale(Some(_))), "{replies:?}");
-    assert_eq!(load(&store, &two).await.unwrap(), None);
+    let there = put(&store, LONG).await;
+    server.ask(&["DEL", "semel:new"]).unwrap();
+    server.ask(&["SET", "semel:new", "no set"]).unwrap();
+    let new = sample::key("new").unwrap();
+    let replies =
+        store.swap([first(&new, LONG), first(&there.key, LONG)].into_iter().collect()).await.unwrap().value;
+    assert!(matches!(replies[0], SwapReply::Damaged(_)), "{replies:?}");
+    assert!(matches!(replies[1], SwapReply::Stale(Some(_))), "{replies:?}");
+    assert!(absent(&store, &new).await);
+    write(&store, again(&there, LONG)).await;
 }
 
 #[tokio::test]

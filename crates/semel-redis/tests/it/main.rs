@@ -19,6 +19,7 @@ mod proofs;
 mod refusal;
 mod restart;
 mod sentinel;
+mod server_cpu;
 mod server_errors;
 mod settings;
 mod sweep;
