@@ -20,16 +20,9 @@ static RIGHTS: LazyLock<Script> = LazyLock::new(|| Script::new(RIGHTS_SOURCE));
 pub(crate) struct SwapRow {
     pub(crate) key: String,
     pub(crate) expected: Vec<u8>,
-    pub(crate) keep: Span,
+    /// How long to keep it, in microseconds; empty for ever.
+    pub(crate) keep: String,
     pub(crate) draft: Vec<u8>,
-}
-
-/// How long to keep, in numbers that the script need not compute with; empty for ever.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) micros: String,
-    /// Not less, also if it counts from the start of the present millisecond.
-    pub(crate) millis: String,
 }
 
 /// The command that swaps, all in one go; `due` is the other key that it writes, where it has to be named.
@@ -39,7 +32,7 @@ pub(crate) fn swap<'a>(
     due: Option<String>,
 ) -> Cmd {
     let bytes: usize = rows.clone().map(|row| row.draft.len().saturating_add(row.key.len())).sum();
-    let arguments = rows.len().saturating_mul(5).saturating_add(5);
+    let arguments = rows.len().saturating_mul(4).saturating_add(5);
     let mut cmd = Cmd::with_capacity(arguments, bytes.saturating_add(rows.len().saturating_mul(32)));
     let keys = rows.len().saturating_add(1).saturating_add(usize::from(due.is_some()));
     cmd.arg("EVALSHA").arg(SWAP.get_hash()).arg(keys).arg(counter);
@@ -48,7 +41,7 @@ pub(crate) fn swap<'a>(
     });
     cmd.arg(due);
     rows.for_each(|row| {
-        cmd.arg(&row.expected).arg(&row.keep.micros).arg(&row.keep.millis).arg(&row.draft);
+        cmd.arg(&row.expected).arg(&row.keep).arg(&row.draft);
     });
     cmd
 }

@@ -2,9 +2,8 @@
 --
 -- KEYS: the counter of versions, PREFIX:v; then the records, PREFIX:{TAG}:r:ID each; in a cluster, where they have one tag,
 -- also the tag's set of due entries: so that nothing is written while only some of a slot's keys have moved to another server.
--- ARGV, four for each record: the expected version as its eight bytes, empty where there must be no record; how long to keep
--- it, in microseconds, and how long in milliseconds until Redis may delete it, both empty for ever; the draft's bytes, which
--- are stored as they are.
+-- ARGV, three for each record: the expected version as its eight bytes, empty where there must be no record; how long to keep
+-- it, in microseconds, empty for ever; the draft's bytes, which are stored as they are.
 --
 -- The answer: now, then for each record its new version; or what was found instead: its bytes, nil if there is none; or 0
 -- if the memory is full and there is no record; or a list with the reason if the record, or the set, is of another type.
@@ -21,16 +20,19 @@ local SLACK = 300000000
 
 local pcall, sub, pack = redis.pcall, string.sub, struct.pack
 local KEYS, ARGV = KEYS, ARGV
-local count = #ARGV / 4
+local count = #ARGV / 3
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local reply = { now }
 -- The version that was given out last, in this call; whether the memory is full; whether a record was replaced.
 local version, is_full, has_replaced
+-- The error that ended the loop: what was written before it is still listed and counted.
+local stopped
 -- Scores and ids for the set of due entries, and the places of the records that are new.
 local due_entries, created = {}, {}
--- Most records of a batch are kept for the same time: the moment is written out once.
-local last_due, last_score
+-- How long the last record is kept, and until when: as a number, as a score, and in milliseconds for Redis, which deletes it
+-- not before. Most records of a batch are kept for the same time.
+local last_keep, keep_until, score, millis
 -- On one server the set of all tags, to which one command adds all entries; a scan moves them to the sets of their tags.
 local due_set = KEYS[count + 2] or sub(KEYS[1], 1, -2) .. 'new'
 
@@ -62,24 +64,29 @@ end
 last = tonumber(last) or 0
 
 for i = 1, count do
-  local key, at = KEYS[i + 1], 4 * i
-  local expected, keep = ARGV[at - 3], ARGV[at - 2]
+  local key, at = KEYS[i + 1], 3 * i
+  local expected, keep = ARGV[at - 2], ARGV[at - 1]
   -- From the counter, so that versions grow also after the record is gone and if the clock is set back; and from the
   -- clock, so that they grow also if a failover lost the counter's last steps. Exact in doubles until the year 2255.
   local next = (version or last) + 1
   if next < now then
     next = now
   end
-  local keep_until = keep == '' and FOREVER or now + keep
+  if keep ~= last_keep then
+    last_keep = keep
+    keep_until = keep == '' and FOREVER or now + keep
+    score = keep == '' and '+inf' or string.format('%.0f', keep_until)
+    millis = keep ~= '' and string.format('%.0f', math.ceil(keep_until / 1000) + 1)
+  end
   local result, found, due
   if expected == '' then
     if not is_full then
       due = keep_until
       local value = pack('>I8I8I8I8', next, now, keep_until, due) .. ARGV[at]
-      if keep == '' then
-        result = pcall('SET', key, value, 'NX')
+      if millis then
+        result = pcall('SET', key, value, 'NX', 'PXAT', millis)
       else
-        result = pcall('SET', key, value, 'NX', 'PX', ARGV[at - 1])
+        result = pcall('SET', key, value, 'NX')
       end
       if result and result.err then
         is_full = code_of(result) == 'OOM'
@@ -103,10 +110,10 @@ for i = 1, count do
           due = keep_until
         end
         local value = pack('>I8I8I8I8', next, now, keep_until, due or was_due) .. ARGV[at]
-        if keep == '' then
-          result = write('SET', key, value)
+        if millis then
+          result = write('SET', key, value, 'PXAT', millis)
         else
-          result = write('SET', key, value, 'PX', ARGV[at - 1])
+          result = write('SET', key, value)
         end
         has_replaced = has_replaced or not result.err
       else
@@ -121,11 +128,7 @@ for i = 1, count do
     if result then
       version = next
       if due then
-        if due ~= last_due then
-          last_due = due
-          last_score = due == FOREVER and '+inf' or string.format('%.0f', due)
-        end
-        due_entries[#due_entries + 1] = last_score
+        due_entries[#due_entries + 1] = score
         -- The key ends with `r:` and 64 digits.
         due_entries[#due_entries + 1] = sub(key, -64)
       end
@@ -134,7 +137,8 @@ for i = 1, count do
   elseif code_of(err) == 'WRONGTYPE' then
     reply[i + 1] = { err.err }
   else
-    return failure(err)
+    stopped = err
+    break
   end
 end
 
@@ -161,4 +165,4 @@ if version then
     return failure(stored)
   end
 end
-return reply
+return stopped and failure(stopped) or reply

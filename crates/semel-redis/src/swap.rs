@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::Value;
 use semel::clock::Timestamp;
@@ -16,7 +15,7 @@ use crate::load;
 use crate::names::Tag;
 use crate::reply::{self, ReplyValue};
 use crate::row::{self, Asked};
-use crate::script::{self, Span, SwapRow};
+use crate::script::{self, SwapRow};
 use crate::store::{Inner, cacheable};
 
 /// The longest keep that is counted, about 140 years: a sum with a moment must stay exact on the server. Longer ones are
@@ -74,22 +73,19 @@ fn row_of(inner: &Inner, swap: &Swap) -> Result<SwapRow> {
     Ok(SwapRow {
         key: inner.names.record(&swap.id()),
         expected: row::expected(swap.expected),
-        keep: match swap.keep {
-            Keep::For(span) => self::span(span),
-            Keep::Forever => Span::default(),
-        },
+        keep: micros(swap.keep),
         draft,
     })
 }
 
-/// The span in numbers; for ever if it is too long to be counted.
-fn span(span: Duration) -> Span {
-    match u64::try_from(span.as_micros()) {
-        Ok(micros) if micros < KEEP_MICROS_MAX => {
-            let millis = micros.div_ceil(1_000).saturating_add(1);
-            Span { micros: micros.to_string(), millis: millis.to_string() }
-        }
-        _ => Span::default(),
+/// The keep in microseconds; empty if it is for ever, or too long to be counted.
+fn micros(keep: Keep) -> String {
+    match keep {
+        Keep::For(span) => match u64::try_from(span.as_micros()) {
+            Ok(micros) if micros < KEEP_MICROS_MAX => micros.to_string(),
+            _ => String::new(),
+        },
+        Keep::Forever => String::new(),
     }
 }
 
@@ -206,16 +202,17 @@ fn swap_reply(inner: &Inner, swap: Swap, now: Timestamp, part: Value) -> Option<
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_keep_that_cannot_be_counted_is_for_ever() {
-        let numbers =
-            |micros: &str, millis: &str| Span { micros: micros.to_owned(), millis: millis.to_owned() };
-        assert_eq!(span(Duration::ZERO), numbers("0", "1"));
-        assert_eq!(span(Duration::from_micros(1_000_001)), numbers("1000001", "1002"));
-        assert_eq!(span(Duration::from_micros(KEEP_MICROS_MAX)), Span::default());
-        assert_eq!(span(Duration::MAX), Span::default());
+        let micros = |span| micros(Keep::For(span));
+        assert_eq!(micros(Duration::ZERO), "0");
+        assert_eq!(micros(Duration::from_micros(1_000_001)), "1000001");
+        assert_eq!(micros(Duration::from_micros(KEEP_MICROS_MAX)), "");
+        assert_eq!(micros(Duration::MAX), "");
     }
 
     #[test]

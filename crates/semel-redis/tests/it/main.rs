@@ -15,6 +15,7 @@ mod format_1;
 mod full_memory;
 mod half_done;
 mod lapsed_hold;
+mod now;
 mod proofs;
 mod refusal;
 mod restart;
