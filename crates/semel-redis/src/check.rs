@@ -194,7 +194,7 @@ async fn refused_commands(node: &Node, names: &Names) -> ServerResult<Vec<String
     }
 }
 
-/// What a server says of itself: by its configuration, or where that is not shown by its INFO.
+/// The settings of a server: by its configuration, or where that is not shown by its INFO.
 async fn settings(node: &Node) -> ServerResult<Settings> {
     let get = |name: &str| {
         let mut cmd = redis::cmd("CONFIG");

@@ -136,7 +136,7 @@ impl Failure {
         self.grant.is_some()
     }
 
-    /// The same failure of a command that changes nothing: nothing happened, whatever became of it.
+    /// The same failure of a command that changes nothing: nothing happened, even if it ran.
     pub(crate) fn harmless(mut self) -> Self {
         if self.happened == Happened::Unknown {
             (self.happened, self.kind) = (Happened::Nothing, ErrorKind::Unavailable);

@@ -57,7 +57,7 @@ impl KnownSettings {
         self.survives.lock().unwrap_or_else(PoisonError::into_inner).to_string()
     }
 
-    /// Why a new claim is refused now; `None` if it is not. A server that deletes records is refused whatever was asked for.
+    /// Why a new claim is refused now; `None` if it is not. A server that deletes records gets none, also where no durability was asked for.
     pub(crate) fn refusal(&self) -> Option<Error> {
         if !self.evicts.load(Ordering::Acquire) {
             return self.watch.refusal();

@@ -122,7 +122,7 @@ impl Names {
         use std::fmt::Write;
         let mut name = String::with_capacity(self.prefix.len().saturating_add(80));
         name.push_str(&self.prefix);
-        // A string takes whatever is written into it.
+        // Writing to a string does not fail.
         let _ = write!(name, ":{{{:03x}}}", tag.0);
         name
     }

@@ -25,7 +25,7 @@ pub(crate) struct SwapRow {
     pub(crate) draft: Vec<u8>,
 }
 
-/// The command that swaps, all in one go; `due` is the other key that it writes, where it has to be named.
+/// The command that swaps them all; `due` is the other key that it writes, where it has to be named.
 pub(crate) fn swap<'a>(
     counter: &str,
     rows: impl ExactSizeIterator<Item = &'a SwapRow> + Clone,

@@ -1,4 +1,4 @@
-//! Swaps: one call of the script for a batch, or in a cluster one a tag, all on their way at the same time.
+//! Swaps: one call of the script for a batch, or in a cluster one for each tag, all sent at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// What became of one swap; `None` if the server makes no sense.
+/// What became of one swap; `None` if the reply is not one of the script's.
 fn swap_reply(inner: &Inner, swap: Swap, now: Timestamp, part: Value) -> Option<SwapReply> {
     let unreadable = |why| SwapReply::Damaged(damaged(&inner.names.record(&swap.id()), why));
     Some(match part.into() {
@@ -191,10 +191,10 @@ fn swap_reply(inner: &Inner, swap: Swap, now: Timestamp, part: Value) -> Option<
             Err(why) => unreadable(why),
         },
         ReplyValue::Nothing => SwapReply::Stale(None),
-        // The script's way to say that what is there is not even a string.
+        // The script's mark for a key that is not a string.
         ReplyValue::Many(why) => {
             let why = why.into_iter().next().and_then(reply::text)?;
-            unreadable(Error::new(ErrorKind::Corrupt, format!("{why}; look at it before anything else")))
+            unreadable(Error::new(ErrorKind::Corrupt, format!("{why}; inspect it before anything else")))
         }
         ReplyValue::Other => return None,
     })

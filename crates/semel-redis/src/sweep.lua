@@ -1,9 +1,9 @@
--- Removes records that are past their keep, and none that is not: it finds, judges and removes them in one go, so a record
+-- Removes records that are past their keep, and none that is not: it finds, judges and removes them in one call, so a record
 -- that was rewritten a moment ago is judged by its new keep.
 --
--- A record that cannot be read stays, and is not looked at again: whether its keep is over is not known.
+-- A record that cannot be read stays, and is not checked again: whether its keep is over is not known.
 --
--- KEYS: the sorted sets of due entries: PREFIX:{TAG}:due, or PREFIX:new. ARGV: how many records to look at, at most; then, on
+-- KEYS: the sorted sets of due entries: PREFIX:{TAG}:due, or PREFIX:new. ARGV: how many records to check, at most; then, on
 -- one server, the prefix: there a record may have an entry in the set of its tag and in that of all tags.
 --
 -- The answer: now, how many were removed, and how many of the sets hold nothing more that is due. Errors are handed on as in
@@ -42,7 +42,7 @@ for i, set in ipairs(KEYS) do
   for _, id in ipairs(ids) do
     local start = prefix and prefix .. ':{' .. string.sub(id, 1, 3) .. '}:' or string.sub(set, 1, -4)
     local key = start .. 'r:' .. id
-    -- Until when it is kept, when it is looked at next, and the first bytes of its draft.
+    -- Until when it is kept, when it is checked next, and the first bytes of its draft.
     local found = redis.pcall('GETRANGE', key, 16, 35)
     local is_whole = type(found) == 'string' and string.sub(found, 17) == 'SEML'
     local is_gone = found == '' and not redis.pcall('GET', key)

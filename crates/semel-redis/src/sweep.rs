@@ -14,9 +14,9 @@ use crate::reply;
 use crate::script;
 use crate::store::Inner;
 
-/// How many tags are looked at in one go.
-const TAGS_A_GO: usize = 512;
-/// How many records one call of the script looks at: a fraction of a millisecond.
+/// How many tags one call of the script checks.
+const TAGS_A_CALL: usize = 512;
+/// How many records one call of the script checks: a fraction of a millisecond.
 const RECORDS_A_CALL: usize = 128;
 
 pub(crate) async fn sweep(inner: Arc<Inner>, limit: usize) -> Result<Answer<Swept>> {
@@ -31,15 +31,15 @@ pub(crate) async fn sweep(inner: Arc<Inner>, limit: usize) -> Result<Answer<Swep
     while let Some(next) = rest.first()
         && progress.left() > 0
     {
-        let (go, behind) = rest.split_at_checked(TAGS_A_GO).unwrap_or((rest, &[]));
+        let (part, behind) = rest.split_at_checked(TAGS_A_CALL).unwrap_or((rest, &[]));
         let cleared = if inner.servers.is_cluster() {
-            progress.over_cluster(&inner, go).await
+            progress.over_cluster(&inner, part).await
         } else {
-            let sets: Vec<_> = go.iter().map(|tag| inner.names.due(*tag)).collect();
+            let sets: Vec<_> = part.iter().map(|tag| inner.names.due(*tag)).collect();
             progress.over_one(&inner, &sets).await
         };
         let cleared = cleared?;
-        rest = if cleared < go.len() { rest.get(cleared..).unwrap_or_default() } else { behind };
+        rest = if cleared < part.len() { rest.get(cleared..).unwrap_or_default() } else { behind };
         let next = rest.first().unwrap_or(next);
         inner.sweep_next.store(next.index(), Ordering::Relaxed);
     }
@@ -52,7 +52,7 @@ pub(crate) async fn sweep(inner: Arc<Inner>, limit: usize) -> Result<Answer<Swep
     ))
 }
 
-/// A sweep on its way.
+/// A sweep in progress.
 struct SweepProgress {
     removed: usize,
     limit: usize,

@@ -1,4 +1,4 @@
-//! Commands on their way: to the master of their tag, all at the same time, until each is answered.
+//! A batch of commands: each goes to the master of its tag, all at the same time, until each is answered.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -128,7 +128,7 @@ impl CommandBatch {
                 group.at.push(*at);
             }
         }
-        // One server has to say what time it is, also if there is nothing to read.
+        // One server is asked for the time, also if there is nothing to read.
         let mut wanted = usize::from(commands.is_empty() && purpose == Purpose::Read);
         groups.retain(|group| {
             let keeps = wanted > 0 || !group.at.is_empty();

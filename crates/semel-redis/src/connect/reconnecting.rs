@@ -1,4 +1,4 @@
-//! One connection that many callers share, opened by the first who needs it and again after it broke.
+//! One connection that many callers share, opened at its first use and again after it broke.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;

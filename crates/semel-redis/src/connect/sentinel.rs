@@ -30,7 +30,7 @@ pub(super) struct Sentinels {
     epoch: AtomicU64,
 }
 
-/// What one sentinel says.
+/// The master by one sentinel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
     address: Address,
@@ -105,7 +105,7 @@ impl Sentinels {
     }
 }
 
-/// What the sentinel with the newest configuration says.
+/// The master by the sentinel with the newest configuration.
 fn newest(named: &[Named]) -> Option<Named> {
     named.iter().max_by_key(|named| named.epoch).cloned()
 }

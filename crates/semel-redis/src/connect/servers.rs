@@ -62,7 +62,7 @@ impl Servers {
         let mut map = self.topology.map();
         let suspects = self.topology.suspects();
         if !suspects.is_empty() {
-            // If no server can say where the masters are, the ones that are known may still answer.
+            // If no server knows where the masters are, the known ones may still answer.
             map = self.topology.find_masters(&map, &suspects).await.map_or(map, |(map, _)| map);
         }
         let mut batch = CommandBatch::new(commands);
@@ -82,7 +82,7 @@ impl Servers {
             if turn == TRIES_MAX {
                 return Err(failure);
             }
-            map = match self.mend(&map, &mut batch, &problems, turn).await {
+            map = match self.apply_remedies(&map, &mut batch, &problems, turn).await {
                 Ok(Some(map)) => map,
                 Ok(None) | Err(_) => return Err(failure),
             };
@@ -91,7 +91,7 @@ impl Servers {
     }
 
     /// Does what may help, and returns the masters to ask then; `None` if there is no help.
-    async fn mend(
+    async fn apply_remedies(
         &self,
         map: &Arc<Map>,
         batch: &mut CommandBatch,

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What the sentinel says.
+/// The master that a sentinel names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named {
     pub(crate) port: u16,

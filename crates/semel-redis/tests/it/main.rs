@@ -10,6 +10,7 @@ mod access;
 mod cluster;
 mod conformance;
 mod damaged;
+mod failover_times;
 mod fake_sentinel;
 mod format_1;
 mod full_memory;

@@ -1,4 +1,4 @@
-//! Servers that cannot keep the promise are refused, and what was found is said.
+//! Servers that cannot keep the promise are refused, and what was found is returned.
 
 use semel::ErrorKind;
 use semel_redis::{ACL_RULES, Durability, RedisStore, Verdict};
@@ -24,10 +24,10 @@ async fn a_server_that_deletes_records_for_room_is_refused() {
 async fn a_server_that_hides_its_configuration_is_refused_by_what_it_does_show() {
     let server = Redis::start(AppendFsync::Always).unwrap();
     let rights = ACL_RULES.replace("+config|get ", "");
-    let mut words = vec!["ACL", "SETUSER", "shy", "on", ">s3cret"];
+    let mut words = vec!["ACL", "SETUSER", "limited", "on", ">s3cret"];
     words.extend(rights.split_ascii_whitespace());
     server.ask(&words).unwrap();
-    let url = format!("redis://shy:s3cret@127.0.0.1:{}", server.port());
+    let url = format!("redis://limited:s3cret@127.0.0.1:{}", server.port());
     let store = RedisStore::connect(&url).await.unwrap();
     assert_eq!(store.durability(), Durability::Unreadable);
     let findings = store.check().await.unwrap();

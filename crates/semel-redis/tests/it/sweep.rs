@@ -18,7 +18,7 @@ async fn put_many(store: &RedisStore, count: usize) {
     assert!(replies.iter().all(|reply| matches!(reply, SwapReply::Swapped(_))));
 }
 
-/// Sweeps until nothing is left, and says how many records went.
+/// Sweeps until nothing is left, and returns how many records were removed.
 async fn sweep_all(store: RedisStore, limit: usize) -> usize {
     let mut removed = 0;
     loop {
@@ -104,7 +104,7 @@ async fn sweepers_never_take_what_writers_keep_alive() {
             }
         }
     });
-    // Claims of keys whose last life is just over, while the sweeper looks at the same ids.
+    // Claims of keys whose last life is just over, while the sweeper checks the same ids.
     let keys: Vec<_> = (0..50).map(|_| sample::key("reborn").unwrap()).collect();
     for _ in 0..20 {
         for key in &keys {
