@@ -42,7 +42,7 @@ impl SteppingProxy {
         let (mut from_client, mut to_client) = client.into_split();
         let (mut from_server, mut to_server) = server.into_split();
         let replied = Arc::clone(&self.replied);
-        let replies = tokio::spawn(async move {
+        let returning = tokio::spawn(async move {
             let mut bytes = vec![0; 64 * 1_024];
             while let Ok(read @ 1..) = from_server.read(&mut bytes).await {
                 replied.add_permits(1);
@@ -62,7 +62,7 @@ impl SteppingProxy {
                 break;
             }
         }
-        replies.abort();
+        returning.abort();
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use semel::{ErrorKind, Key};
-use semel_redis::RedisStore;
+use semel_redis::{ACL_RULES, RedisStore};
 use semel_testkit::sample;
 use test_services::{AppendFsync, Redis, Sentinel};
 use tokio::time::Instant;
 
+use crate::access::allow;
 use crate::fake_sentinel::{Announcing, FakeSentinel};
 use crate::tries::{LONG, first, load, put, swap, until};
 
@@ -21,15 +22,18 @@ fn holds(server: &Redis, key: &Key) -> bool {
     server.ask(&["EXISTS", &format!("semel:{{{}}}:r:{id}", &id[..3])]).unwrap() == ["1"]
 }
 
-/// The connections that sent a script to this server.
-fn connections(server: &Redis) -> usize {
-    server.ask(&["CLIENT", "LIST"]).unwrap().concat().matches("cmd=evalsha").count()
+/// The connections that sent a script to this server; `None` while it cuts all connections, as a sentinel has it do.
+fn connections(server: &Redis) -> Option<usize> {
+    Some(server.ask(&["CLIENT", "LIST"]).ok()?.concat().matches("cmd=evalsha").count())
+}
+
+/// How many keys it has.
+fn size(server: &Redis) -> Option<u64> {
+    server.ask(&["DBSIZE"]).ok()?[0].parse().ok()
 }
 
 fn until_replica_has_all(master: &Redis, replica: &Redis) -> impl Future<Output = ()> {
-    until("the replica has everything", || async {
-        (replica.ask(&["DBSIZE"]).unwrap() == master.ask(&["DBSIZE"]).unwrap()).then_some(())
-    })
+    until("the replica has everything", || async { (size(replica)? == size(master)?).then_some(()) })
 }
 
 /// Has the replica promoted, although the master answers.
@@ -96,14 +100,16 @@ async fn a_deposed_master_that_still_takes_writes_is_left_when_the_sentinels_swi
     let store = RedisStore::connect(&sentinel.url()).await.unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..4).map(|_| write_until(store.clone(), Arc::clone(&stop))).collect();
-    until("the master is used", || async { (connections(&master) > 0).then_some(()) }).await;
+    until("the master is used", || async { connections(&master).filter(|count| *count > 0) }).await;
     force_failover(&sentinel).await;
     assert_eq!(sentinel.until_master_is_not(master.port()).unwrap(), replica.port());
     let switched_at = Instant::now();
-    until("the deposed master has no connection", || async { (connections(&master) == 0).then_some(()) })
-        .await;
+    until("the deposed master has no connection", || async {
+        connections(&master).filter(|count| *count == 0)
+    })
+    .await;
     let left_at = Instant::now();
-    until("the new master is used", || async { (connections(&replica) > 0).then_some(()) }).await;
+    until("the new master is used", || async { connections(&replica).filter(|count| *count > 0) }).await;
     stop.store(true, Ordering::Release);
     let mut acknowledged = Vec::new();
     for writer in writers {
@@ -117,6 +123,70 @@ async fn a_deposed_master_that_still_takes_writes_is_left_when_the_sentinels_swi
     // Control: it would have gone on.
     let stubborn = RedisStore::connect(&master.url()).await.unwrap();
     put(&stubborn, LONG).await;
+}
+
+/// Cuts a master off from its replica and its sentinel, which are the default user. Other users still reach it.
+fn cut_off(master: &Redis) {
+    let denied =
+        ["-ping", "-info", "-publish", "-psync", "-sync", "-replconf", "-slaveof", "-replicaof", "-hello"];
+    let words = ["ACL", "SETUSER", "default"].into_iter().chain(denied).collect::<Vec<_>>();
+    master.ask(&words).unwrap();
+    master.ask(&["CLIENT", "KILL", "TYPE", "replica"]).unwrap();
+}
+
+/// Writes while the master is cut off: when the new one served, how many keys were acknowledged since the cut, how many of those
+/// are lost, and when the last of them was acknowledged.
+async fn partition(settings: &[(&str, &str)]) -> (Duration, usize, usize, Duration) {
+    let master = Redis::start_with(settings).unwrap();
+    let replica = master.replica().unwrap();
+    for server in [&master, &replica] {
+        allow(server, "semel", ACL_RULES);
+    }
+    let sentinel = Sentinel::start(&master).unwrap();
+    let url = sentinel.url().replace("://", "://semel:s3cret@");
+    let store = RedisStore::connect(&url).await.unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..4).map(|_| write_until(store.clone(), Arc::clone(&stop))).collect();
+    until("the replica has some", || async { size(&replica).filter(|size| *size > 0) }).await;
+    cut_off(&master);
+    let cut_at = Instant::now();
+    until("the new master is used", || async { connections(&replica).filter(|count| *count > 0) }).await;
+    let served = cut_at.elapsed();
+    let enough = until("it answers", || async { size(&replica) }).await + 200;
+    until("the new master takes more", || async { size(&replica).filter(|size| *size > enough) }).await;
+    stop.store(true, Ordering::Release);
+    let (mut acknowledged, mut lost, mut last) = (0, 0, Duration::ZERO);
+    for writer in writers {
+        for (key, at) in writer.await.unwrap().into_iter().filter(|(_, at)| *at > cut_at) {
+            acknowledged += 1;
+            if !holds(&replica, &key) {
+                lost += 1;
+                last = last.max(at - cut_at);
+            }
+        }
+    }
+    println!(
+        "{settings:?}: served after {served:?}; {lost} of {acknowledged} lost, the last acknowledged after {last:?}"
+    );
+    (served, acknowledged, lost, last)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_is_cut_off_loses_what_it_acknowledged_before_the_switch_and_nothing_later() {
+    let (served, acknowledged, lost, last) = partition(&[]).await;
+    assert!(served < Duration::from_secs(10), "{served:?}");
+    // The control of the test below: a master that needs no replica goes on until the switch.
+    assert!(lost > 0 && lost < acknowledged, "{lost} of {acknowledged}");
+    assert!(last < served + Duration::from_secs(1), "{last:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_needs_a_replica_stops_soon_after_it_is_cut_off_and_the_new_one_serves() {
+    let settings = [("min-replicas-to-write", "1"), ("min-replicas-max-lag", "1")];
+    let (served, acknowledged, lost, last) = partition(&settings).await;
+    assert!(served < Duration::from_secs(10), "{served:?}");
+    // Its replicas were disconnected, which it notices at once; one that is merely silent it notices after a second or two.
+    assert!(last < Duration::from_secs(2), "{lost} of {acknowledged}, the last after {last:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -246,13 +316,10 @@ async fn a_frozen_master_is_replaced_and_nothing_acknowledged_after_the_switch_i
     let frozen_at = Instant::now();
     sentinel.until_master_is_not(master.port()).unwrap();
     let switched_at = Instant::now();
-    until("the new master is used", || async { (connections(&replica) > 0).then_some(()) }).await;
+    until("the new master is used", || async { connections(&replica).filter(|count| *count > 0) }).await;
     let served_at = Instant::now();
     master.thaw().unwrap();
-    until("the new master has some", || async {
-        (replica.ask(&["DBSIZE"]).unwrap()[0].parse::<u64>().unwrap() > 200).then_some(())
-    })
-    .await;
+    until("the new master has some", || async { size(&replica).filter(|size| *size > 200) }).await;
     stop.store(true, Ordering::Release);
     let mut lost = 0;
     for writer in writers {

@@ -144,7 +144,7 @@ async fn a_record_that_was_listed_is_swept_once_wherever_its_entries_are() {
     let server = Redis::start(AppendFsync::EverySecond).unwrap();
     let store = RedisStore::connect(&server.url()).await.unwrap();
     // Listed, and then kept for much shorter than before: it has an entry in two sets.
-    let day = Keep::For(Duration::from_secs(86_400));
+    let day = Keep::For(Duration::from_hours(24));
     let record = put(&store, day).await;
     let scan = || store.scan(Scan { limit: 10, ..Scan::default() });
     assert_eq!(scan().await.unwrap().value.records, std::slice::from_ref(&record));
@@ -161,7 +161,7 @@ async fn a_record_that_was_listed_is_swept_once_wherever_its_entries_are() {
 async fn a_record_whose_keep_was_shortened_before_it_was_listed_is_swept_in_time() {
     let server = Redis::start(AppendFsync::EverySecond).unwrap();
     let store = RedisStore::connect(&server.url()).await.unwrap();
-    let record = put(&store, Keep::For(Duration::from_secs(86_400))).await;
+    let record = put(&store, Keep::For(Duration::from_hours(24))).await;
     write(&store, again(&record, Keep::For(Duration::from_millis(500)))).await;
     let _ = store.scan(Scan { limit: 10, ..Scan::default() }).await.unwrap();
     pass(&store, Duration::from_millis(510)).await;
