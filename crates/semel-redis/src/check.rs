@@ -8,14 +8,142 @@ use semel::Result;
 use semel::clock::Timestamp;
 use semel::store::{Finding, Verdict};
 
-use crate::config::invalid;
+use crate::config::{Address, invalid};
 use crate::connect::{Node, Servers};
 use crate::durability::{Durability, Settings};
 use crate::error::{Failure, ServerResult};
-use crate::reply;
+use crate::names::Names;
+use crate::{reply, script};
 
 /// How far the clocks of a cluster's masters may be apart, in microseconds, before leases suffer from it.
 const CLOCKS_APART_MICROS_MAX: u64 = 250_000;
+/// What every finding about the eviction policy starts with.
+pub(crate) const EVICTION: &str = "maxmemory-policy";
+
+/// What was found on all masters.
+pub(crate) struct Inspection {
+    masters: Vec<MasterInspection>,
+    clocks: Option<Finding>,
+    /// The command that gives the user its rights.
+    grant: String,
+}
+
+struct MasterInspection {
+    address: Address,
+    settings: Settings,
+    /// The commands that the user may not run.
+    refused: Vec<String>,
+}
+
+impl Inspection {
+    /// Asks every master for its settings, and tries what the user may do there.
+    pub(crate) async fn make(servers: &Servers, names: &Names) -> Result<Self> {
+        let map = servers.map();
+        let mut masters = Vec::new();
+        for node in map.masters() {
+            let (settings, refused) = (settings(node).await?, refused_commands(node, names).await?);
+            masters.push(MasterInspection { address: node.address.clone(), settings, refused });
+        }
+        let clocks = if servers.is_cluster() { Some(clocks(map.masters()).await) } else { None };
+        Ok(Self { masters, clocks, grant: servers.config().grant() })
+    }
+
+    /// What survives a crash; the worst of all masters.
+    pub(crate) fn durability(&self) -> Durability {
+        let found = self.masters.iter().map(|master| Durability::found(&master.settings)).min();
+        found.unwrap_or(Durability::Unreadable)
+    }
+
+    /// Refuses servers that cannot keep the promise.
+    pub(crate) fn refuse(&self, wanted: Option<Durability>) -> Result<()> {
+        self.masters.iter().try_for_each(|master| master.refuse(&self.grant))?;
+        let found = self.durability();
+        match wanted {
+            Some(wanted) if found < wanted => Err(invalid(format!(
+                "this Redis keeps its writes `{found}` and `{wanted}` was asked for; set appendonly and appendfsync, or \
+                 ask for less"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Every setting that matters, on every master.
+    pub(crate) fn findings(&self, wanted: Durability) -> Vec<Finding> {
+        let masters = self.masters.iter().flat_map(|master| master.findings(wanted, &self.grant));
+        masters.chain(self.clocks.clone()).collect()
+    }
+
+    /// What acknowledgements survive, in words.
+    pub(crate) fn survives(&self) -> String {
+        let crash = match self.durability() {
+            Durability::Always => "kill -9, a crash of its machine, and loss of power",
+            Durability::EverySecond => "a restart; a crash loses the last second or two",
+            Durability::SystemDecides => "a restart; loss of power loses up to half a minute",
+            Durability::Snapshots => "what its last snapshot holds, which may be minutes old",
+            Durability::None => "nothing: this Redis keeps nothing on disk",
+            Durability::Unreadable => "unknown: this Redis does not show its settings",
+        };
+        let replicas = self.masters.iter().map(|master| master.settings.replicas).min().flatten();
+        let failover = match replicas {
+            Some(0) => "no failover: no replica is attached",
+            Some(_) => "a failover loses what had not reached the replica",
+            None => "whether a replica is attached is unknown",
+        };
+        format!("{crash}; {failover}")
+    }
+}
+
+impl MasterInspection {
+    fn refuse(&self, grant: &str) -> Result<()> {
+        let Self { address, settings, refused } = self;
+        match settings.maxmemory_policy.as_deref() {
+            Some("noeviction") => {}
+            Some(policy) => {
+                return Err(invalid(format!(
+                    "Redis at {address} has maxmemory-policy {policy}, which deletes records whose promise still holds; \
+                     set it to noeviction, or take a server that is no cache"
+                )));
+            }
+            None => {
+                tracing::warn!(%address, "semel: maxmemory-policy cannot be read; make sure that it is noeviction");
+            }
+        }
+        if settings.role.as_deref().is_some_and(|role| role != "master") {
+            return Err(invalid(format!(
+                "Redis at {address} is a replica, and takes no writes; connect to its master, or through its sentinels"
+            )));
+        }
+        if !refused.is_empty() {
+            let refused = refused.join(", ");
+            return Err(invalid(format!(
+                "the user may not run {refused} on Redis at {address}, which the store needs; run `{grant}`"
+            )));
+        }
+        Ok(())
+    }
+
+    fn findings(&self, wanted: Durability, grant: &str) -> Vec<Finding> {
+        let settings = &self.settings;
+        let at = |setting: &str| format!("{setting} at {}", self.address);
+        let is = |wanted: &'static str| move |found: &str| found == wanted;
+        let found = Durability::found(settings);
+        let durability = (found != Durability::Unreadable).then_some(found.as_str());
+        let release = settings.release.as_deref();
+        let policy = settings.maxmemory_policy.as_deref();
+        let rights = if self.refused.is_empty() {
+            "all".to_owned()
+        } else {
+            format!("not {}", self.refused.join(", "))
+        };
+        vec![
+            finding(at("redis_version"), release, "6.2 or newer", |found| number(found) >= Some((6, 2))),
+            finding(at("role"), settings.role.as_deref(), "master", is("master")),
+            finding(at(EVICTION), policy, "noeviction", is("noeviction")),
+            finding(at("durability"), durability, wanted.as_str(), |_| found >= wanted),
+            finding(at("rights"), Some(&rights), grant, |_| self.refused.is_empty()),
+        ]
+    }
+}
 
 fn finding(setting: String, found: Option<&str>, wanted: &str, keeps: impl FnOnce(&str) -> bool) -> Finding {
     let verdict = match found {
@@ -24,84 +152,6 @@ fn finding(setting: String, found: Option<&str>, wanted: &str, keeps: impl FnOnc
         Some(_) => Verdict::Broken,
     };
     Finding { setting: setting.into(), found: found.map(Box::from), wanted: wanted.into(), verdict }
-}
-
-/// Refuses servers that cannot keep the promise, says in the log what was found, and hands back what survives a crash.
-pub(crate) async fn at_connect(servers: &Servers, wanted: Option<Durability>) -> Result<Durability> {
-    let mut worst: Option<Durability> = None;
-    for node in servers.map().masters() {
-        let settings = settings(node).await?;
-        refuse(node, &settings)?;
-        let found = Durability::found(&settings);
-        worst = Some(worst.map_or(found, |worst| worst.min(found)));
-    }
-    let found = worst.unwrap_or(Durability::Unreadable);
-    if let Some(wanted) = wanted
-        && found < wanted
-    {
-        return Err(invalid(format!(
-            "this Redis keeps its writes `{found}` and `{wanted}` was asked for; set appendonly and appendfsync, or ask \
-             for less"
-        )));
-    }
-    match found {
-        Durability::Unreadable => tracing::warn!(
-            "semel: Redis does not show its persistence settings, so nothing is known of what survives a crash"
-        ),
-        Durability::None
-        | Durability::Snapshots
-        | Durability::SystemDecides
-        | Durability::EverySecond
-        | Durability::Always => tracing::info!(durability = %found, "semel: connected to Redis"),
-    }
-    Ok(found)
-}
-
-fn refuse(node: &Node, settings: &Settings) -> Result<()> {
-    let address = &node.address;
-    match settings.maxmemory_policy.as_deref() {
-        Some("noeviction") => {}
-        Some(policy) => {
-            return Err(invalid(format!(
-                "Redis at {address} has maxmemory-policy {policy}, which deletes records whose promise still holds; \
-                 set it to noeviction, or take a server that is no cache"
-            )));
-        }
-        None => tracing::warn!(%address, "semel: maxmemory-policy cannot be read; see that it is noeviction"),
-    }
-    if settings.role.as_deref().is_some_and(|role| role != "master") {
-        return Err(invalid(format!(
-            "Redis at {address} is a replica, and takes no writes; connect to its master, or through its sentinels"
-        )));
-    }
-    Ok(())
-}
-
-/// Every setting that matters, on every master.
-pub(crate) async fn findings(servers: &Servers, wanted: Option<Durability>) -> Result<Vec<Finding>> {
-    let map = servers.map();
-    let mut findings = Vec::new();
-    for node in map.masters() {
-        findings.extend(of_node(node, &settings(node).await?, wanted.unwrap_or(Durability::Always)));
-    }
-    if servers.is_cluster() {
-        findings.push(clocks(map.masters()).await);
-    }
-    Ok(findings)
-}
-
-fn of_node(node: &Node, settings: &Settings, wanted: Durability) -> Vec<Finding> {
-    let at = |setting: &str| format!("{setting} at {}", node.address);
-    let is = |wanted: &'static str| move |found: &str| found == wanted;
-    let found = Durability::found(settings);
-    let durability = (found != Durability::Unreadable).then_some(found.as_str());
-    let release = settings.release.as_deref();
-    vec![
-        finding(at("redis_version"), release, "6.2 or newer", |found| number(found) >= Some((6, 2))),
-        finding(at("role"), settings.role.as_deref(), "master", is("master")),
-        finding(at("maxmemory-policy"), settings.maxmemory_policy.as_deref(), "noeviction", is("noeviction")),
-        finding(at("durability"), durability, wanted.as_str(), |_| found >= wanted),
-    ]
 }
 
 /// The release, in numbers that compare.
@@ -125,21 +175,40 @@ async fn clocks(masters: &[Arc<Node>]) -> Finding {
     })
 }
 
-/// What a server says of itself: by its configuration, or where that is not shown by its INFO.
+/// The commands that the store needs and this user may not run.
+async fn refused_commands(node: &Node, names: &Names) -> ServerResult<Vec<String>> {
+    for load in script::load() {
+        match node.ask_one(&load).await {
+            Err(failure) if failure.lacks_right() => return Ok(vec!["script|load".to_owned()]),
+            Err(failure) => return Err(failure.harmless()),
+            Ok(_) => {}
+        }
+    }
+    match node.ask_one(&script::rights(names)).await {
+        Err(failure) if failure.lacks_right() => Ok(vec!["evalsha".to_owned()]),
+        Err(failure) => Err(failure.harmless()),
+        Ok(answer) => {
+            let refused = reply::list(answer, "the script for rights").map_err(Failure::harmless)?;
+            Ok(refused.into_iter().filter_map(reply::text).collect())
+        }
+    }
+}
+
+/// The settings of a server: by its configuration, or where that is not shown by its INFO.
 async fn settings(node: &Node) -> ServerResult<Settings> {
     let get = |name: &str| {
         let mut cmd = redis::cmd("CONFIG");
         cmd.arg("GET").arg(name);
         cmd
     };
-    let names = ["maxmemory-policy", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save"];
+    let names = [EVICTION, "appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save"];
     let commands: Vec<Cmd> = names.into_iter().map(get).chain([redis::cmd("INFO")]).collect();
     let mut answers = node.ask(&commands.iter().collect::<Vec<_>>()).await.map_err(Failure::harmless)?;
     let info = answers.pop().unwrap_or(Value::Nil);
     if let Value::ServerError(error) = &info
         && error.code() != "NOPERM"
     {
-        return Err(Failure::refused(&node.address, error).harmless());
+        return Err(node.refused(error).harmless());
     }
     let info = reply::text(info).unwrap_or_default();
     let info = |name: &str| {
@@ -157,6 +226,7 @@ async fn settings(node: &Node) -> ServerResult<Settings> {
         save: value(),
         release: info("redis_version"),
         role: info("role"),
+        replicas: info("connected_slaves").and_then(|count| count.parse().ok()),
     })
 }
 

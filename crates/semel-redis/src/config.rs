@@ -1,4 +1,4 @@
-//! How to reach Redis, as it was understood from a URL and a builder.
+//! The settings of a store, from a URL and a builder.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use semel::{Error, ErrorKind, Result};
 
+use crate::ACL_RULES;
 use crate::durability::Durability;
 use crate::store::RedisStore;
 use crate::url;
@@ -17,7 +18,7 @@ const REPLY_WITHIN: Duration = Duration::from_secs(5);
 /// How long it may take to connect.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 
-/// All that is known about how to reach Redis.
+/// The settings of a store.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) servers: Kind,
@@ -60,10 +61,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// Whom to trust, and who to be, when connections are encrypted.
+/// The certificates of encrypted connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tls {
-    /// Whoever signed the server's certificate; `None`: whom the system trusts.
+    /// The authority that signed the server's certificate; `None`: those that the system trusts.
     pub(crate) ca: Option<PathBuf>,
     /// Our own certificate and its key, for servers that ask for one.
     pub(crate) identity: Option<(PathBuf, PathBuf)>,
@@ -83,7 +84,7 @@ impl fmt::Debug for Login {
 }
 
 impl Config {
-    /// What nobody said otherwise about servers of this kind at these addresses.
+    /// The defaults for servers of this kind at these addresses.
     pub(crate) fn of(servers: Kind, addresses: Vec<Address>) -> Self {
         Self {
             servers,
@@ -97,6 +98,12 @@ impl Config {
             connect_within: CONNECT_WITHIN,
             wanted: None,
         }
+    }
+
+    /// The command that gives the user of this store its rights.
+    pub(crate) fn grant(&self) -> String {
+        let user = self.login.user.as_deref().unwrap_or("default");
+        format!("ACL SETUSER {user} {}", ACL_RULES.replace("~semel:*", &format!("~{}:*", self.prefix)))
     }
 
     fn checked(self) -> Result<Self> {
@@ -114,13 +121,13 @@ impl Config {
             return Err(invalid("connections must be between 1 and 64: change their number"));
         }
         if self.reply_within.is_zero() || self.connect_within.is_zero() {
-            return Err(invalid("nothing answers within no time: allow some milliseconds"));
+            return Err(invalid("no reply can come within 0 ms: allow some milliseconds"));
         }
         Ok(self)
     }
 }
 
-/// How a store on Redis is to be: [`RedisStore::builder`] starts one.
+/// Builder for [`RedisStore`]: [`RedisStore::builder`] starts one.
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct RedisStoreBuilder {
@@ -139,7 +146,7 @@ impl RedisStoreBuilder {
         self
     }
 
-    /// What every key's name starts with; `semel` if nobody says.
+    /// What every key's name starts with; `semel` by default.
     pub fn prefix(self, prefix: &str) -> Self {
         self.with(|config| prefix.clone_into(&mut config.prefix))
     }
@@ -149,7 +156,7 @@ impl RedisStoreBuilder {
         self.with(|config| config.connections = connections)
     }
 
-    /// How long a reply may take before it counts as lost: then nobody knows whether what was asked has happened.
+    /// How long a reply may take before it counts as lost: then it is unknown whether what was asked has happened.
     pub fn reply_within(self, span: Duration) -> Self {
         self.with(|config| config.reply_within = span)
     }
@@ -159,12 +166,12 @@ impl RedisStoreBuilder {
         self.with(|config| config.connect_within = span)
     }
 
-    /// Who signed the server's certificate, as a PEM file; the system's own list if nobody says.
+    /// The authority that signed the server's certificate, as a PEM file; by default those that the system trusts.
     pub fn ca_file(self, path: impl AsRef<Path>) -> Self {
         self.with(|config| config.tls.get_or_insert_default().ca = Some(path.as_ref().to_path_buf()))
     }
 
-    /// The user of the server's access list to be.
+    /// The user of the server's access list to log in as.
     pub fn user(self, user: &str, password: &str) -> Self {
         let login = Login { user: Some(user.to_owned()), password: Some(password.to_owned()) };
         self.with(|config| config.login = login)
@@ -181,7 +188,7 @@ impl RedisStoreBuilder {
     }
 }
 
-/// Something about a URL or a setting that its owner must mend.
+/// An error in a URL or a setting, for its owner to correct.
 #[cold]
 pub(crate) fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Invalid, message)
@@ -201,7 +208,7 @@ mod tests {
         assert!(refusal(builder().prefix("a{b}")).starts_with("the prefix must"));
         assert!(refusal(builder().prefix("")).starts_with("the prefix must"));
         assert!(refusal(builder().connections(0)).starts_with("connections must"));
-        assert!(refusal(builder().reply_within(Duration::ZERO)).starts_with("nothing answers"));
+        assert!(refusal(builder().reply_within(Duration::ZERO)).starts_with("no reply can come"));
         let cluster = RedisStoreBuilder::new("redis+cluster://a:1,b:2?db=3");
         assert!(refusal(cluster).starts_with("a cluster has only database 0"));
         assert!(builder().prefix("acme:semel").config.and_then(Config::checked).is_ok());

@@ -8,14 +8,14 @@ use crate::config::invalid;
 
 /// What survives when a server stops without warning, by its own settings; the best last.
 ///
-/// This is about one server and its disk. Replicas are a matter of their own: whatever a master acknowledged less than a
+/// This is about one server and its disk. Replicas are another matter: what a master acknowledged less than a
 /// moment ago may be missing after a failover, whichever class it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Durability {
     /// Nothing is kept on disk: a restart forgets everything.
     None,
-    /// The settings could not be read, so nothing is promised. See what the server's owner says.
+    /// The settings could not be read, so nothing is promised. Ask the server's operator.
     Unreadable,
     /// Only what the last snapshot holds survives: minutes may be lost.
     Snapshots,
@@ -76,7 +76,7 @@ impl fmt::Display for Durability {
     }
 }
 
-/// What a server says about itself; `None` where it could not be read.
+/// The settings of a server; `None` where it could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(crate) release: Option<String>,
@@ -87,6 +87,8 @@ pub(crate) struct Settings {
     /// `no-appendfsync-on-rewrite`: whether the log goes unsynced while it is rewritten.
     pub(crate) syncs_pause: Option<String>,
     pub(crate) save: Option<String>,
+    /// How many replicas are attached.
+    pub(crate) replicas: Option<u64>,
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(crate) async fn fetch(inner: &Inner, ids: &[RecordId]) -> Result<(Vec<Loaded
     Ok((records, now))
 }
 
-/// What is stored under one id; an error only if the server makes no sense.
+/// What is stored under one id; an error only if the reply is not one of MGET.
 fn loaded(inner: &Inner, id: RecordId, value: Value) -> Result<Loaded> {
     match value.into() {
         ReplyValue::Bytes(bytes) => Ok(row::record(&bytes, Asked::Id(id))

@@ -83,6 +83,15 @@ impl Names {
         name
     }
 
+    /// Where one server has the due ids of all tags, until a scan moves them to the sets of their tags.
+    pub(crate) fn common_due(&self) -> String {
+        format!("{}:new", self.prefix)
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// Where the last version is.
     pub(crate) fn counter(&self) -> String {
         format!("{}:v", self.prefix)
@@ -95,11 +104,25 @@ impl Names {
         name
     }
 
+    /// A key that a readiness check writes, for the master of this tag.
+    pub(crate) fn ready(&self, tag: Tag) -> String {
+        let mut name = self.start(tag);
+        name.push_str(":ready");
+        name
+    }
+
+    /// A key that no server has.
+    pub(crate) fn never_there(&self) -> String {
+        let mut name = self.start(Tag::FIRST);
+        name.push_str(":none");
+        name
+    }
+
     fn start(&self, tag: Tag) -> String {
         use std::fmt::Write;
         let mut name = String::with_capacity(self.prefix.len().saturating_add(80));
         name.push_str(&self.prefix);
-        // A string takes whatever is written into it.
+        // Writing to a string does not fail.
         let _ = write!(name, ":{{{:03x}}}", tag.0);
         name
     }

@@ -15,7 +15,7 @@ pub(crate) enum ReplyValue {
 }
 
 impl From<Value> for ReplyValue {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else there is was not asked for")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds of answers are never asked for")]
     fn from(value: Value) -> Self {
         match value {
             Value::Nil => Self::Nothing,

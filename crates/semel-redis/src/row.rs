@@ -1,8 +1,8 @@
-//! A record as Redis holds it: version and moment of its last write, until when it is kept, when the sweep looks at it,
+//! A record as Redis holds it: version and moment of its last write, until when it is kept, when the sweep checks it,
 //! eight bytes each; and the draft that was written.
 //!
-//! Every write sends the whole draft, so whatever is open in it is stamped by that very write. The server need not look
-//! into a draft to stamp it: it keeps the stamps beside it, and whoever reads puts them together.
+//! Every write sends the whole draft, so what is open in it is stamped by that very write. The server need not read a draft
+//! to stamp it: it stores the stamps before the draft, and the reader puts both together.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(crate) fn record(bytes: &[u8], asked: Asked<'_>) -> Result<Arc<Record>> {
     if draft.key().id() != asked.id() {
         return Err(Error::new(
             ErrorKind::Corrupt,
-            "the record of another key is stored here; look at it before anything else",
+            "the record of another key is stored here; inspect it before anything else",
         ));
     }
     let version = Version::new(u64::from_be_bytes(*version));
@@ -63,5 +63,5 @@ pub(crate) fn record(bytes: &[u8], asked: Asked<'_>) -> Result<Arc<Record>> {
 
 #[cold]
 fn cut_short() -> Error {
-    Error::new(ErrorKind::Corrupt, "a stored record is cut short; look at it before anything else")
+    Error::new(ErrorKind::Corrupt, "a stored record is cut short; inspect it before anything else")
 }

@@ -12,29 +12,32 @@ use crate::connect::{Command, Purpose};
 use crate::error::{Failure, ServerResult};
 use crate::load::fetch;
 use crate::names::{self, Tag};
-use crate::reply;
 use crate::store::Inner;
+use crate::{reply, script};
 
-/// How many records a page looks at before it ends, shown or not: a filter that lets hardly anything through must not
+/// How many records a page reads before it ends, shown or not: a filter that lets hardly anything through must not
 /// keep its caller waiting for long.
-const LOOKED_AT_MAX: usize = 4_096;
+const READ_MAX: usize = 4_096;
 /// How many records are fetched together at most.
-const RECORDS_A_GO: usize = 256;
+const RECORDS_A_CALL: usize = 256;
+/// How many ids one call moves to the sets of their tags: a millisecond or two.
+const SPREAD_A_CALL: usize = 256;
 /// How many tags' ids are listed together at most, after one that was listed alone: one tag of a large store fills a
 /// page, and all of a small one do not.
-const TAGS_A_GO_MAX: usize = 2_048;
+const TAGS_A_CALL_MAX: usize = 2_048;
 
 pub(crate) async fn scan(inner: Arc<Inner>, scan: Scan) -> Result<Answer<Page>> {
+    spread(&inner).await?;
     let mut walk = Walk::new(&inner, &scan);
     let mut page = Page { next: scan.after, ..Page::default() };
-    let mut looked_at: usize = 0;
-    while listed(&page) < scan.limit && looked_at < LOOKED_AT_MAX {
-        let ids = walk.next_ids(scan.limit.clamp(16, RECORDS_A_GO)).await?;
+    let mut read: usize = 0;
+    while listed(&page) < scan.limit && read < READ_MAX {
+        let ids = walk.next_ids(scan.limit.clamp(16, RECORDS_A_CALL)).await?;
         if ids.is_empty() && walk.is_over() {
             page.next = None;
             break;
         }
-        looked_at = looked_at.saturating_add(ids.len());
+        read = read.saturating_add(ids.len());
         let (records, now) = fetch(&inner, &ids).await?;
         walk.now = walk.now.max(now);
         for (id, record) in ids.iter().zip(records) {
@@ -52,6 +55,20 @@ pub(crate) async fn scan(inner: Arc<Inner>, scan: Scan) -> Result<Answer<Page>> 
     // A lease may have lapsed since its record was matched, and readers judge by the answer's now.
     page.records.retain(|record| scan.filter.matches(record, now));
     Ok(Answer::new(now, page))
+}
+
+/// Moves the ids that one server has in a set of all tags to the sets of their tags: claims leave that to the first scan after
+/// them, because most are never listed.
+async fn spread(inner: &Inner) -> Result<()> {
+    let mut is_left = !inner.servers.is_cluster();
+    while is_left {
+        let command = Command { tag: Tag::FIRST, cmd: script::spread(&inner.names, SPREAD_A_CALL) };
+        let (answers, _) = inner.servers.send(&[command], Purpose::Write).await.map_err(Failure::harmless)?;
+        let moved = answers.into_iter().next().and_then(reply::number);
+        let moved = moved.ok_or_else(|| Failure::unexpected_reply("the script for scans").harmless())?;
+        is_left = usize::try_from(moved).is_ok_and(|moved| moved >= SPREAD_A_CALL);
+    }
+    Ok(())
 }
 
 /// How many records are on the page.
@@ -98,7 +115,7 @@ impl<'a> Walk<'a> {
     fn tags_for(&self, limit: usize) -> usize {
         let (tags, ids) = self.seen;
         let enough = limit.saturating_mul(tags).checked_div(ids).unwrap_or(tags.saturating_mul(16));
-        enough.saturating_add(1).min(TAGS_A_GO_MAX)
+        enough.saturating_add(1).min(TAGS_A_CALL_MAX)
     }
 
     /// Lists the ids of some more tags.
@@ -135,9 +152,9 @@ impl<'a> Walk<'a> {
 
 /// The ids of a tag, in no order.
 fn ids(answer: Value) -> ServerResult<Vec<RecordId>> {
-    let nonsense = || Failure::unexpected_reply("the ids of a tag").harmless();
+    let unexpected = || Failure::unexpected_reply("the ids of a tag").harmless();
     let id = |member: Value| {
-        reply::text(member).and_then(|hex| names::id_from_hex(hex.as_bytes())).ok_or_else(nonsense)
+        reply::text(member).and_then(|hex| names::id_from_hex(hex.as_bytes())).ok_or_else(unexpected)
     };
     reply::list(answer, "the ids of a tag").map_err(Failure::harmless)?.into_iter().map(id).collect()
 }

@@ -1,8 +1,7 @@
-//! Swaps: one call of the script for a batch, or in a cluster one a tag, all on their way at the same time.
+//! Swaps: one call of the script for a batch, or in a cluster one for each tag, all sent at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::Value;
 use semel::clock::Timestamp;
@@ -12,10 +11,11 @@ use semel::{Error, ErrorKind, RecordId, Result};
 
 use crate::connect::{Command, Purpose};
 use crate::error::{Failure, damaged};
+use crate::load;
 use crate::names::Tag;
 use crate::reply::{self, ReplyValue};
 use crate::row::{self, Asked};
-use crate::script::{self, Span, SwapRow};
+use crate::script::{self, SwapRow};
 use crate::store::{Inner, cacheable};
 
 /// The longest keep that is counted, about 140 years: a sum with a moment must stay exact on the server. Longer ones are
@@ -32,9 +32,17 @@ pub(crate) async fn swap(inner: Arc<Inner>, batch: Swaps) -> Result<Answer<SwapR
         let (_, now) = inner.servers.send(&[], Purpose::Read).await?;
         return Ok(cacheable(now, SwapReplies::new()));
     }
-    let rows = batch.iter().map(|swap| row_of(&inner, swap)).collect::<Result<Vec<_>>>()?;
+    let mut pending = Pending::new(&inner, batch);
+    if let Some(refusal) = inner.settings.refusal() {
+        pending.refuse_new_claims(&refusal).await?;
+    }
+    let open = pending.open();
+    if open.is_empty() {
+        return pending.answered();
+    }
+    let rows = open.iter().map(|(_, swap)| row_of(&inner, swap)).collect::<Result<Vec<_>>>()?;
     let is_cluster = inner.servers.is_cluster();
-    let groups = groups(is_cluster, batch.iter().map(Swap::id));
+    let groups = groups(is_cluster, open.iter().map(|(_, swap)| swap.id()));
     let command = |(tag, at): &(Tag, Vec<usize>)| {
         let rows: Vec<_> = at.iter().filter_map(|at| rows.get(*at)).collect();
         let (counter, due) = if is_cluster {
@@ -45,10 +53,15 @@ pub(crate) async fn swap(inner: Arc<Inner>, batch: Swaps) -> Result<Answer<SwapR
         Command { tag: *tag, cmd: script::swap(&counter, rows.into_iter(), due) }
     };
     let commands: Vec<_> = groups.iter().map(command).collect();
-    drop(rows);
+    let places: Vec<usize> = open.iter().map(|(at, _)| *at).collect();
+    drop((rows, open));
     let (answers, _) = inner.servers.send(&commands, Purpose::Write).await?;
     drop(commands);
-    Pending::new(&inner, batch).answer(groups, answers)
+    for ((_, at), answer) in groups.into_iter().zip(answers) {
+        let at: Vec<_> = at.into_iter().filter_map(|at| places.get(at).copied()).collect();
+        pending.read(&at, answer)?;
+    }
+    pending.answered()
 }
 
 fn row_of(inner: &Inner, swap: &Swap) -> Result<SwapRow> {
@@ -60,22 +73,19 @@ fn row_of(inner: &Inner, swap: &Swap) -> Result<SwapRow> {
     Ok(SwapRow {
         key: inner.names.record(&swap.id()),
         expected: row::expected(swap.expected),
-        keep: match swap.keep {
-            Keep::For(span) => self::span(span),
-            Keep::Forever => Span::default(),
-        },
+        keep: micros(swap.keep),
         draft,
     })
 }
 
-/// The span in numbers; for ever if it is too long to be counted.
-fn span(span: Duration) -> Span {
-    match u64::try_from(span.as_micros()) {
-        Ok(micros) if micros < KEEP_MICROS_MAX => {
-            let millis = micros.div_ceil(1_000).saturating_add(1);
-            Span { micros: micros.to_string(), millis: millis.to_string() }
-        }
-        _ => Span::default(),
+/// The keep in microseconds; empty if it is for ever, or too long to be counted.
+fn micros(keep: Keep) -> String {
+    match keep {
+        Keep::For(span) => match u64::try_from(span.as_micros()) {
+            Ok(micros) if micros < KEEP_MICROS_MAX => micros.to_string(),
+            _ => String::new(),
+        },
+        Keep::Forever => String::new(),
     }
 }
 
@@ -110,10 +120,39 @@ impl<'a> Pending<'a> {
         Self { inner, batch: batch.into_iter().map(Some).collect(), replies, now: Timestamp::default() }
     }
 
-    fn answer(mut self, groups: Vec<(Tag, Vec<usize>)>, answers: Vec<Value>) -> Result<Answer<SwapReplies>> {
-        for ((_, at), answer) in groups.into_iter().zip(answers) {
-            self.read(&at, answer)?;
+    /// The swaps that have no answer yet, and their places in the batch.
+    fn open(&self) -> Vec<(usize, &Swap)> {
+        let swaps = self.batch.iter().enumerate();
+        swaps.filter_map(|(at, swap)| swap.as_ref().map(|swap| (at, swap))).collect()
+    }
+
+    /// Answers the swaps that would grant a run. A record that is there is still shown: replays go on.
+    async fn refuse_new_claims(&mut self, refusal: &Error) -> Result<()> {
+        let grants = |swap: &Option<Swap>| swap.as_ref().is_some_and(|swap| swap.next.grants_run());
+        let refused: Vec<usize> =
+            (0..).zip(&self.batch).filter(|(_, swap)| grants(swap)).map(|(at, _)| at).collect();
+        let ids: Vec<_> =
+            refused.iter().filter_map(|at| self.batch.get(*at)?.as_ref().map(Swap::id)).collect();
+        let (found, now) = load::fetch(self.inner, &ids).await?;
+        self.now = self.now.max(now);
+        for (at, found) in refused.into_iter().zip(found) {
+            let Some(swap) = self.batch.get_mut(at).and_then(Option::take) else { continue };
+            let reply = match found {
+                Err(why) => SwapReply::Damaged(why),
+                Ok(found) if found.as_ref().map(|found| found.version) != swap.expected => {
+                    SwapReply::Stale(found)
+                }
+                Ok(_) => SwapReply::Refused(refusal.clone()),
+            };
+            if let Some(place) = self.replies.get_mut(at) {
+                *place = Some(reply);
+            }
         }
+        Ok(())
+    }
+
+    /// The answer, once every swap has one.
+    fn answered(self) -> Result<Answer<SwapReplies>> {
         let asked = self.replies.len();
         let value: SwapReplies = self.replies.into_iter().flatten().collect();
         if value.len() == asked {
@@ -140,20 +179,22 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// What became of one swap; `None` if the server makes no sense.
+/// What became of one swap; `None` if the reply is not one of the script's.
 fn swap_reply(inner: &Inner, swap: Swap, now: Timestamp, part: Value) -> Option<SwapReply> {
     let unreadable = |why| SwapReply::Damaged(damaged(&inner.names.record(&swap.id()), why));
     Some(match part.into() {
+        // The script's mark for a full memory.
+        ReplyValue::Number(0) => SwapReply::Full,
         ReplyValue::Number(version) => SwapReply::Swapped(swap.next.stamp(Version::new(version), now)),
         ReplyValue::Bytes(found) => match row::record(&found, Asked::Key(swap.next.key())) {
             Ok(record) => SwapReply::Stale(Some(record)),
             Err(why) => unreadable(why),
         },
         ReplyValue::Nothing => SwapReply::Stale(None),
-        // The script's way to say that what is there is not even a string.
+        // The script's mark for a key that is not a string.
         ReplyValue::Many(why) => {
             let why = why.into_iter().next().and_then(reply::text)?;
-            unreadable(Error::new(ErrorKind::Corrupt, format!("{why}; look at it before anything else")))
+            unreadable(Error::new(ErrorKind::Corrupt, format!("{why}; inspect it before anything else")))
         }
         ReplyValue::Other => return None,
     })
@@ -161,16 +202,17 @@ fn swap_reply(inner: &Inner, swap: Swap, now: Timestamp, part: Value) -> Option<
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_keep_that_cannot_be_counted_is_for_ever() {
-        let numbers =
-            |micros: &str, millis: &str| Span { micros: micros.to_owned(), millis: millis.to_owned() };
-        assert_eq!(span(Duration::ZERO), numbers("0", "1"));
-        assert_eq!(span(Duration::from_micros(1_000_001)), numbers("1000001", "1002"));
-        assert_eq!(span(Duration::from_micros(KEEP_MICROS_MAX)), Span::default());
-        assert_eq!(span(Duration::MAX), Span::default());
+        let micros = |span| micros(Keep::For(span));
+        assert_eq!(micros(Duration::ZERO), "0");
+        assert_eq!(micros(Duration::from_micros(1_000_001)), "1000001");
+        assert_eq!(micros(Duration::from_micros(KEEP_MICROS_MAX)), "");
+        assert_eq!(micros(Duration::MAX), "");
     }
 
     #[test]

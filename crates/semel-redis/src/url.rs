@@ -10,7 +10,7 @@ use crate::durability::Durability;
 const PORT: u16 = 6_379;
 const SENTINEL_PORT: u16 = 26_379;
 
-/// What a URL says. Its errors name the part that is wrong and never show a password.
+/// Parses a URL. Its errors name the part that is wrong and never show a password.
 pub(crate) fn parse(url: &str) -> Result<Config> {
     let (scheme, rest) = url.split_once("://").ok_or_else(unlike_a_url)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -131,7 +131,7 @@ fn sentinel_login<'a>(config: &'a mut Config, name: &str) -> Result<&'a mut Logi
 }
 
 fn number<N: std::str::FromStr>(text: &str, what: &str) -> Result<N> {
-    text.parse().map_err(|_| invalid(format!("{what} in the URL is no number in its range: mend it")))
+    text.parse().map_err(|_| invalid(format!("{what} in the URL is not a number in its range: correct it")))
 }
 
 /// Text with its `%41` as `A`.
@@ -152,7 +152,7 @@ fn decoded(text: &str) -> Result<String> {
             *first
         });
     }
-    String::from_utf8(bytes).map_err(|_| invalid("the URL is no UTF-8 once its `%` are read: mend it"))
+    String::from_utf8(bytes).map_err(|_| invalid("the URL is not UTF-8 after percent-decoding: correct it"))
 }
 
 #[cold]

@@ -1,4 +1,4 @@
-//! Commands on their way: to whoever is the master of their tag, all at the same time, until each is answered.
+//! A batch of commands: each goes to the master of its tag, all at the same time, until each is answered.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -37,7 +37,7 @@ pub(super) struct CommandBatch {
     now: Timestamp,
     /// Commands that are yet to be answered.
     left: Vec<usize>,
-    /// Whom to ask instead of the map's master, this once.
+    /// The server to ask instead of the map's master, this once.
     asks: HashMap<usize, Arc<Node>>,
 }
 
@@ -70,12 +70,12 @@ impl CommandBatch {
         (self.answers.into_iter().flatten().collect(), self.now)
     }
 
-    /// Has this server asked instead of the master, this once.
+    /// Sends these commands to another server than the master, this once.
     pub(super) fn ask_instead(&mut self, at: &[usize], node: &Arc<Node>) {
         self.asks.extend(at.iter().map(|at| (*at, Arc::clone(node))));
     }
 
-    /// Sends what is left to be answered, and says what went wrong.
+    /// Sends what is left to be answered, and returns what went wrong.
     pub(super) async fn go(&mut self, map: &Map, commands: &[Command], purpose: Purpose) -> Vec<Problem> {
         let groups = self.groups(map, commands, purpose);
         let sent = join_all(groups.iter().map(|group| group.ask(commands, purpose))).await;
@@ -106,7 +106,7 @@ impl CommandBatch {
             };
             for (at, answer) in group.at.into_iter().zip(answers) {
                 if let Value::ServerError(error) = &answer {
-                    add(&group.node, vec![at], Failure::refused(&group.node.address, error));
+                    add(&group.node, vec![at], group.node.refused(error));
                     self.left.push(at);
                 } else if let Some(place) = self.answers.get_mut(at) {
                     *place = Some(answer);
@@ -128,7 +128,7 @@ impl CommandBatch {
                 group.at.push(*at);
             }
         }
-        // Somebody has to say what time it is, also if there is nothing to read.
+        // One server is asked for the time, also if there is nothing to read.
         let mut wanted = usize::from(commands.is_empty() && purpose == Purpose::Read);
         groups.retain(|group| {
             let keeps = wanted > 0 || !group.at.is_empty();

@@ -1,15 +1,21 @@
-//! How one server is connected to: its address, who to be there, and whom to trust.
+//! How one server is connected to: its address, the login, and the trusted certificates.
 
-use redis::aio::MultiplexedConnection;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::TcpSettings;
 use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo,
-    RedisResult, TlsCertificates,
+    RedisError, RedisResult, TlsCertificates,
 };
 use rustls::crypto::{CryptoProvider, ring};
 use semel::Result;
 
 use crate::config::{Address, Config, Login, Tls, invalid};
+
+/// How long a sentinel may take to connect or to answer: others know the same.
+const SENTINEL_WITHIN: Duration = Duration::from_secs(1);
 
 /// Connects to servers, each in the same way.
 #[derive(Clone, Debug)]
@@ -17,29 +23,58 @@ pub(crate) struct Connector {
     login: Login,
     database: i64,
     certificates: Option<TlsCertificates>,
-    settings: AsyncConnectionConfig,
+    connect_within: Duration,
+    reply_within: Duration,
+    /// The command that gives the user its rights.
+    grant: Arc<str>,
 }
 
 impl Connector {
-    /// Reads the certificates, once and for all.
+    /// Reads the certificates.
     pub(crate) fn new(config: &Config) -> Result<Self> {
         Ok(Self {
             login: config.login.clone(),
             database: config.database,
             certificates: config.tls.as_ref().map(certificates).transpose()?,
-            settings: AsyncConnectionConfig::new()
-                .set_connection_timeout(Some(config.connect_within))
-                .set_response_timeout(Some(config.reply_within)),
+            connect_within: config.connect_within,
+            reply_within: config.reply_within,
+            grant: config.grant().into(),
         })
     }
 
-    /// The same with another login, and without a database: for sentinels.
+    /// The same with another login, without a database, and soon giving up: for sentinels, of which there are several.
     pub(crate) fn for_sentinels(&self, login: Login) -> Self {
-        Self { login, database: 0, ..self.clone() }
+        Self {
+            login,
+            database: 0,
+            connect_within: self.connect_within.min(SENTINEL_WITHIN),
+            reply_within: self.reply_within.min(SENTINEL_WITHIN),
+            grant: "ACL SETUSER USER +sentinel|get-master-addr-by-name +sentinel|master +subscribe +ping &+switch-master"
+                .into(),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn grant(&self) -> &str {
+        &self.grant
     }
 
     pub(crate) async fn connect(&self, address: &Address) -> RedisResult<MultiplexedConnection> {
-        self.client(address)?.get_multiplexed_async_connection_with_config(&self.settings).await
+        let settings = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.connect_within))
+            .set_response_timeout(Some(self.reply_within));
+        self.client(address)?.get_multiplexed_async_connection_with_config(&settings).await
+    }
+
+    /// A connection on which a server sends what is published there.
+    pub(crate) async fn subscribe(&self, address: &Address, channel: &str) -> RedisResult<PubSub> {
+        let connect = async {
+            let mut connection = self.client(address)?.get_async_pubsub().await?;
+            connection.subscribe(channel).await?;
+            Ok(connection)
+        };
+        let late = |_| RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
+        tokio::time::timeout(self.connect_within, connect).await.map_err(late)?
     }
 
     fn client(&self, address: &Address) -> RedisResult<Client> {
@@ -67,8 +102,8 @@ impl Connector {
 }
 
 fn certificates(tls: &Tls) -> Result<TlsCertificates> {
-    // The driver takes the process's own provider. Where the process has not chosen one, it is ours; if somebody else
-    // chooses at the same moment, theirs is as good.
+    // The driver takes the process's own provider. Where the process has not chosen one, it is ours; one that is chosen
+    // elsewhere at the same moment is as good.
     if CryptoProvider::get_default().is_none() {
         let _ = ring::default_provider().install_default();
     }

@@ -12,15 +12,16 @@ use crate::error::{Failure, ServerResult};
 use crate::names::Tag;
 use crate::reply;
 
-/// Some slots, from the first to the last, and their master.
+/// Some slots, from the first to the last, and their servers.
 struct Range {
     first: u16,
     last: u16,
     master: Address,
+    replicas: Vec<Address>,
 }
 
-/// The map, by the first of these servers to answer: one that hangs must not keep the others waiting. `node` finds or makes
-/// the one with an address.
+/// The map, by the first of these servers that knows a master of every slot: one that hangs, or left the cluster, must not
+/// keep the others from answering. `node` finds or makes the one with an address.
 pub(super) async fn map(known: &[Arc<Node>], node: impl Fn(&Address) -> Arc<Node>) -> ServerResult<Map> {
     if known.is_empty() {
         return Err(Failure::no_server("there are no servers; name some in the URL"));
@@ -28,33 +29,43 @@ pub(super) async fn map(known: &[Arc<Node>], node: impl Fn(&Address) -> Arc<Node
     let mut command = redis::cmd("CLUSTER");
     command.arg("SLOTS");
     let ask = |asked: &Arc<Node>| {
-        let (asked, command) = (Arc::clone(asked), &command);
-        Box::pin(async move { ranges(asked.ask_one(command).await?, &asked.address) })
+        let (asked, command, node) = (Arc::clone(asked), &command, &node);
+        Box::pin(async move {
+            let ranges = ranges(asked.ask_one(command).await?, &asked.address)?;
+            owners(&ranges, node).ok_or_else(|| {
+                Failure::no_server("not all slots of the cluster have a master; see CLUSTER INFO")
+            })
+        })
     };
-    let (ranges, _) = select_ok(known.iter().map(ask)).await.map_err(Failure::harmless)?;
-    owners(&ranges, node).ok_or_else(|| Failure::no_server("the cluster does not cover all slots; mend it"))
+    let (map, _) = select_ok(known.iter().map(ask)).await.map_err(Failure::harmless)?;
+    Ok(map)
 }
 
 /// The ranges in an answer to CLUSTER SLOTS.
 fn ranges(answer: Value, asked: &Address) -> ServerResult<Vec<Range>> {
-    let nonsense = || Failure::unexpected_reply("CLUSTER SLOTS");
+    let unexpected = || Failure::unexpected_reply("CLUSTER SLOTS");
     let parts_of = |value: Option<Value>| reply::list(value.unwrap_or(Value::Nil), "CLUSTER SLOTS");
     let number = |value: Option<Value>| {
-        value.and_then(reply::number).and_then(|number| u16::try_from(number).ok()).ok_or_else(nonsense)
+        value.and_then(reply::number).and_then(|number| u16::try_from(number).ok()).ok_or_else(unexpected)
     };
     let range = |range: Value| {
         let mut parts = parts_of(Some(range))?.into_iter();
         let (first, last) = (number(parts.next())?, number(parts.next())?);
-        let mut master = parts_of(parts.next())?.into_iter();
-        // A server that does not know its own name leaves it empty.
-        let host = master.next().and_then(reply::text).filter(|host| !host.is_empty() && host != "?");
-        let host = host.unwrap_or_else(|| asked.host.clone());
-        Ok(Range { first, last, master: Address { host, port: number(master.next())? } })
+        let server = |server: Option<Value>| {
+            let mut server = parts_of(server)?.into_iter();
+            // A server that does not know its own name leaves it empty.
+            let host = server.next().and_then(reply::text).filter(|host| !host.is_empty() && host != "?");
+            let host = host.unwrap_or_else(|| asked.host.clone());
+            Ok(Address { host, port: number(server.next())? })
+        };
+        let master = server(parts.next())?;
+        let replicas = parts.map(|replica| server(Some(replica))).collect::<ServerResult<_>>()?;
+        Ok(Range { first, last, master, replicas })
     };
     parts_of(Some(answer))?.into_iter().map(range).collect()
 }
 
-/// The map that the ranges say; `None` if some tag has no master.
+/// The map of these ranges; `None` if some tag has no master.
 fn owners(ranges: &[Range], node: impl Fn(&Address) -> Arc<Node>) -> Option<Map> {
     let mut masters: Vec<Arc<Node>> = Vec::new();
     let mut owners = Vec::new();
@@ -67,5 +78,11 @@ fn owners(ranges: &[Range], node: impl Fn(&Address) -> Arc<Node>) -> Option<Map>
             masters.len().saturating_sub(1)
         }));
     }
-    Some(Map::Cluster { masters, owners })
+    let mut replicas: Vec<Address> = Vec::new();
+    for replica in ranges.iter().flat_map(|range| &range.replicas) {
+        if !replicas.contains(replica) {
+            replicas.push(replica.clone());
+        }
+    }
+    Some(Map::Cluster { masters, owners, replicas })
 }

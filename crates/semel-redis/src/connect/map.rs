@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use super::Node;
+use crate::config::Address;
 use crate::names::Tag;
 
-/// Who is the master of what, as far as is known.
+/// Which server is the master of what, as far as is known.
 #[derive(Debug)]
 pub(crate) enum Map {
     /// One master has everything.
     One(Arc<Node>),
-    /// The masters of a cluster, and for every tag which of them has it.
-    Cluster { masters: Vec<Arc<Node>>, owners: Vec<usize> },
+    /// The masters of a cluster, for every tag which of them has it, and the other servers.
+    Cluster { masters: Vec<Arc<Node>>, owners: Vec<usize>, replicas: Vec<Address> },
 }
 
 impl Map {
@@ -23,6 +24,14 @@ impl Map {
         }
     }
 
+    /// The servers of a cluster that are no masters.
+    pub(crate) fn replicas(&self) -> &[Address] {
+        match self {
+            Self::One(_) => &[],
+            Self::Cluster { replicas, .. } => replicas,
+        }
+    }
+
     /// Which of the masters has this tag.
     pub(crate) fn owner(&self, tag: Tag) -> usize {
         match self {
@@ -31,7 +40,7 @@ impl Map {
         }
     }
 
-    /// Whether both say the same.
+    /// Whether both name the same masters.
     pub(crate) fn agrees_with(&self, other: &Self) -> bool {
         let addresses =
             |map: &Self| map.masters().iter().map(|node| node.address.clone()).collect::<Vec<_>>();

@@ -1,8 +1,11 @@
 //! One server, and the connections to it.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use redis::{Cmd, Pipeline, RedisError, Value};
+use futures_util::future::{Either, select};
+use redis::{Cmd, Pipeline, RedisError, RedisResult, ServerError, Value};
+use tokio::sync::Notify;
 
 use super::client::Connector;
 use super::reconnecting::ReconnectingConnection;
@@ -18,12 +21,22 @@ pub(crate) struct Node {
     /// Grows when a connection breaks. A server that was restarted has broken all of them, and finding that out one by
     /// one would cost a lost reply each.
     generation: AtomicU64,
+    is_closed: AtomicBool,
+    closed: Notify,
 }
 
 impl Node {
     pub(crate) fn new(address: Address, connector: Connector, connections: usize) -> Self {
         let connections = (0..connections).map(|_| ReconnectingConnection::default()).collect();
-        Self { address, connector, connections, turn: AtomicUsize::new(0), generation: AtomicU64::new(0) }
+        Self {
+            address,
+            connector,
+            connections,
+            turn: AtomicUsize::new(0),
+            generation: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
+            closed: Notify::new(),
+        }
     }
 
     /// Has all connections opened anew.
@@ -31,7 +44,15 @@ impl Node {
         self.broke(self.generation.load(Ordering::Acquire));
     }
 
-    /// A connection of this generation broke. The ones that replaced it meanwhile are not blamed for it.
+    /// Leaves the server for good: what is in flight is unknown from now on, and nothing more is sent. What a deposed master
+    /// acknowledges is lost when it becomes a replica.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.closed.notify_waiters();
+        self.connections.iter().for_each(ReconnectingConnection::close);
+    }
+
+    /// A connection of this generation broke. Those that replaced it meanwhile stay.
     fn broke(&self, generation: u64) {
         let next = generation.saturating_add(1);
         let _ = self.generation.compare_exchange(generation, next, Ordering::AcqRel, Ordering::Acquire);
@@ -39,6 +60,18 @@ impl Node {
 
     /// The answers to these commands, in their order; errors of the server are among them.
     pub(crate) async fn ask(&self, commands: &[&Cmd]) -> ServerResult<Vec<Value>> {
+        let mut closed = pin!(self.closed.notified());
+        closed.as_mut().enable();
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(Failure::left(&self.address));
+        }
+        match select(pin!(self.exchange(commands)), closed).await {
+            Either::Left((answers, _)) => answers,
+            Either::Right(_) => Err(Failure::deposed(&self.address)),
+        }
+    }
+
+    async fn exchange(&self, commands: &[&Cmd]) -> ServerResult<Vec<Value>> {
         let generation = self.generation.load(Ordering::Acquire);
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let at = turn.checked_rem(self.connections.len());
@@ -47,7 +80,7 @@ impl Node {
             connection.ok_or_else(|| Failure::no_server("there are no connections; allow some"))?;
         let opened = connection.connection(&self.connector, &self.address, generation).await;
         let mut connection = opened.map_err(|error| Failure::unreached(&self.address, &error))?.connection;
-        let answers = match commands {
+        let answers: RedisResult<Vec<Value>> = match commands {
             [command] => connection.send_packed_command(command).await.map(|answer| vec![answer]),
             commands => {
                 let mut pipeline = Pipeline::with_capacity(commands.len());
@@ -68,14 +101,19 @@ impl Node {
     /// The answer to one command; an error of the server is an error.
     pub(crate) async fn ask_one(&self, command: &Cmd) -> ServerResult<Value> {
         match self.ask(&[command]).await?.pop() {
-            Some(Value::ServerError(error)) => Err(Failure::refused(&self.address, &error)),
+            Some(Value::ServerError(error)) => Err(self.refused(&error)),
             Some(value) => Ok(value),
             None => Err(Failure::unexpected_reply("no answer")),
         }
     }
 
-    /// What was sent may have arrived. The connection is not used again: after a late reply nobody would know what it
-    /// answers to, and a server that hangs is found alive only by a new one.
+    /// What an error of this server means.
+    pub(crate) fn refused(&self, error: &ServerError) -> Failure {
+        Failure::refused(&self.address, error, self.connector.grant())
+    }
+
+    /// What was sent may have arrived. The connection is not used again: a late reply could be taken for that to another
+    /// command, and only a new connection shows that a server that hung is alive.
     fn lost(&self, generation: u64, error: &RedisError) -> Failure {
         self.broke(generation);
         Failure::lost(&self.address, error)

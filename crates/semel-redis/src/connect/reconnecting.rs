@@ -1,4 +1,4 @@
-//! One connection that many callers share, opened by the first who needs it and again after it broke.
+//! One connection that many callers share, opened at its first use and again after it broke.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -14,9 +14,9 @@ use crate::config::Address;
 #[derive(Default)]
 pub(super) struct ReconnectingConnection {
     open: Mutex<Option<Opened>>,
-    /// Held while somebody connects, so that the others wait for that one connection.
+    /// Held while one caller connects, so that the others wait for that one connection.
     opening: tokio::sync::Mutex<Option<RedisError>>,
-    /// How often somebody tried to connect.
+    /// How often it was tried to connect.
     tries: AtomicU64,
 }
 
@@ -43,7 +43,7 @@ impl ReconnectingConnection {
         if let Some(opened) = self.opened(generation) {
             return Ok(opened);
         }
-        // Whoever waited for a try that failed has had its answer: trying one after the other would take each of them
+        // A caller that waited for a try that failed has its answer: trying one after the other would take each of them
         // longer than the one before it.
         if self.tries.load(Ordering::Acquire) > tries
             && let Some(error) = failed.as_ref()
@@ -64,6 +64,11 @@ impl ReconnectingConnection {
                 Err(error)
             }
         }
+    }
+
+    /// Gives the connection up. It is closed when the last command in flight on it ends.
+    pub(super) fn close(&self) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn opened(&self, generation: u64) -> Option<Opened> {

@@ -28,7 +28,7 @@ async fn a_batch_over_all_masters_is_answered_in_its_order() {
     );
     let findings = store.check().await.unwrap();
     assert!(findings.iter().all(|finding| finding.verdict == Verdict::Kept), "{findings:?}");
-    assert_eq!(findings.len(), 3 * 4 + 1);
+    assert_eq!(findings.len(), 3 * 5 + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,7 +42,7 @@ async fn a_failover_is_followed_for_every_key() {
     cluster.kill_master(0).unwrap();
     cluster.until_healthy().unwrap();
     for key in &keys {
-        // A record whose write had not reached the replica yet may be gone; whatever is there must be writable.
+        // A record whose write had not reached the replica yet may be gone; what is there must be writable.
         until("every key is writable again", || async {
             let swapped = match load(&store, key).await.ok()? {
                 Some(record) => swap(&store, again(&record, LONG)).await,
@@ -59,7 +59,7 @@ async fn connect(port: u16) -> MultiplexedConnection {
     client.get_multiplexed_async_connection().await.unwrap()
 }
 
-async fn say(connection: &mut MultiplexedConnection, words: &str) -> redis::Value {
+async fn send(connection: &mut MultiplexedConnection, words: &str) -> redis::Value {
     let mut words = words.split(' ');
     let mut cmd = redis::cmd(words.next().unwrap());
     words.for_each(|word| {
@@ -69,7 +69,7 @@ async fn say(connection: &mut MultiplexedConnection, words: &str) -> redis::Valu
 }
 
 async fn text(connection: &mut MultiplexedConnection, words: &str) -> String {
-    redis::from_redis_value(say(connection, words).await).unwrap()
+    redis::from_redis_value(send(connection, words).await).unwrap()
 }
 
 /// The slot of a record, its master, and another.
@@ -78,9 +78,9 @@ async fn places(cluster: &RedisCluster, record: &str) -> (u16, u16, u16) {
     let mut found = None;
     for port in masters {
         let mut server = connect(port).await;
-        let slot = say(&mut server, &format!("CLUSTER KEYSLOT {record}")).await;
+        let slot = send(&mut server, &format!("CLUSTER KEYSLOT {record}")).await;
         let slot: u16 = redis::from_redis_value(slot).unwrap();
-        let count = say(&mut server, &format!("CLUSTER COUNTKEYSINSLOT {slot}")).await;
+        let count = send(&mut server, &format!("CLUSTER COUNTKEYSINSLOT {slot}")).await;
         if count != redis::Value::Int(0) {
             found = Some((slot, port));
         }
@@ -100,28 +100,63 @@ async fn a_slot_that_moves_takes_its_records_and_versions_along() {
     let (mut source, mut target) = (connect(from).await, connect(to).await);
     let (source_id, target_id) =
         (text(&mut source, "CLUSTER MYID").await, text(&mut target, "CLUSTER MYID").await);
-    say(&mut target, &format!("CLUSTER SETSLOT {slot} IMPORTING {source_id}")).await;
-    say(&mut source, &format!("CLUSTER SETSLOT {slot} MIGRATING {target_id}")).await;
+    send(&mut target, &format!("CLUSTER SETSLOT {slot} IMPORTING {source_id}")).await;
+    send(&mut source, &format!("CLUSTER SETSLOT {slot} MIGRATING {target_id}")).await;
     // The record alone has arrived, its counter has not: nothing may be written on either side.
     let mut names: Vec<String> =
-        redis::from_redis_value(say(&mut source, &format!("CLUSTER GETKEYSINSLOT {slot} 100")).await)
+        redis::from_redis_value(send(&mut source, &format!("CLUSTER GETKEYSINSLOT {slot} 100")).await)
             .unwrap();
     names.sort_by_key(|name| !name.contains(":r:"));
     assert_eq!(names.len(), 3, "{names:?}");
-    say(&mut source, &format!("MIGRATE 127.0.0.1 {to} {} 0 5000", names[0])).await;
+    send(&mut source, &format!("MIGRATE 127.0.0.1 {to} {} 0 5000", names[0])).await;
     let half_way = swap(&store, again(&record, LONG)).await.unwrap_err();
     assert_eq!(half_way.kind(), semel::ErrorKind::Unavailable, "{half_way:?}");
     for name in &names[1..] {
-        say(&mut source, &format!("MIGRATE 127.0.0.1 {to} {name} 0 5000")).await;
+        send(&mut source, &format!("MIGRATE 127.0.0.1 {to} {name} 0 5000")).await;
     }
-    // All have arrived, and the slot still belongs to the source: it says ASK.
+    // All have arrived, and the slot still belongs to the source: it answers ASK.
     let asked = write(&store, again(&record, LONG)).await;
     assert!(asked.version > record.version);
     for connection in [&mut target, &mut source] {
-        say(connection, &format!("CLUSTER SETSLOT {slot} NODE {target_id}")).await;
+        send(connection, &format!("CLUSTER SETSLOT {slot} NODE {target_id}")).await;
     }
     // And now MOVED.
     let moved = write(&store, again(&asked, LONG)).await;
     assert!(moved.version > asked.version);
     assert_eq!(load(&store, &key).await.unwrap().as_ref(), Some(&moved));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_left_the_cluster_is_not_believed() {
+    let cluster = RedisCluster::start(AppendFsync::EverySecond).unwrap();
+    let replica =
+        cluster.ports().into_iter().find(|port| (0..3).all(|n| cluster.master(n).unwrap() != *port));
+    let replica = replica.unwrap();
+    cluster.ask(replica, &["CLUSTER", "RESET"]).unwrap();
+    let url = cluster.url().replace("://", &format!("://127.0.0.1:{replica},"));
+    for _ in 0..20 {
+        RedisStore::connect(&url).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_master_of_a_cluster_is_replaced_within_ten_seconds() {
+    let cluster = RedisCluster::start(AppendFsync::EverySecond).unwrap();
+    let url = format!("{}?reply_within_ms=1000", cluster.url());
+    let store = RedisStore::connect(&url).await.unwrap();
+    let keys = keys(30);
+    for key in &keys {
+        write(&store, first(key, LONG)).await;
+    }
+    let frozen = cluster.freeze_master(0).unwrap();
+    let frozen_at = tokio::time::Instant::now();
+    for _ in 0..30 {
+        until("every key can be claimed", || async {
+            swap(&store, first(&sample::key("after").unwrap(), LONG)).await.ok()
+        })
+        .await;
+    }
+    let took = frozen_at.elapsed();
+    cluster.thaw(frozen).unwrap();
+    assert!(took < std::time::Duration::from_secs(10), "{took:?}");
 }

@@ -24,7 +24,7 @@ enum Damage {
     Empty,
     /// It holds the record of another key.
     AnotherKey,
-    /// It is no string at all.
+    /// It is not a string.
     List,
 }
 
@@ -132,7 +132,7 @@ async fn claims_and_completes_beside_a_damaged_key_succeed_and_only_that_key_is_
     }
 }
 
-/// A list under a record's name is absent for MGET, so only swaps can tell.
+/// A list under a record's name is absent for MGET, so only swaps find it.
 fn seen_by_loads() -> impl Iterator<Item = Damage> {
     ALL.into_iter().filter(|damage| *damage != Damage::List)
 }

@@ -1,4 +1,4 @@
-//! A run whose lease lapsed under `hold` is held for everybody who looks, before any claim has written that.
+//! A run whose lease lapsed under `hold` is listed as held, before any claim has written that.
 
 use std::time::Duration;
 

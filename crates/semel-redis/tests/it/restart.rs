@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use crate::tries::{LONG, first, load, put, swap, until};
 
 #[tokio::test]
-async fn a_forgotten_script_costs_nobody_anything() {
+async fn a_script_that_the_server_forgot_is_loaded_again() {
     let server = Redis::start(AppendFsync::Always).unwrap();
     let store = RedisStore::connect(&server.url()).await.unwrap();
     for _ in 0..20 {
@@ -32,7 +32,7 @@ async fn a_server_that_was_killed_is_found_again_with_all_that_it_acknowledged()
         let record = put(&store, LONG).await;
         server.kill().unwrap();
         let key = sample::key("down").unwrap();
-        // The connection was lost with the first; after that there is nobody to connect to.
+        // The connection was lost with the first; after that there is no server to connect to.
         let _ = swap(&store, first(&key, LONG)).await.unwrap_err();
         let error = swap(&store, first(&key, LONG)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");

@@ -18,7 +18,7 @@ async fn put_many(store: &RedisStore, count: usize) {
     assert!(replies.iter().all(|reply| matches!(reply, SwapReply::Swapped(_))));
 }
 
-/// Sweeps until nothing is left, and says how many records went.
+/// Sweeps until nothing is left, and returns how many records were removed.
 async fn sweep_all(store: RedisStore, limit: usize) -> usize {
     let mut removed = 0;
     loop {
@@ -104,7 +104,7 @@ async fn sweepers_never_take_what_writers_keep_alive() {
             }
         }
     });
-    // Claims of keys whose last life is just over, while the sweeper looks at the same ids.
+    // Claims of keys whose last life is just over, while the sweeper checks the same ids.
     let keys: Vec<_> = (0..50).map(|_| sample::key("reborn").unwrap()).collect();
     for _ in 0..20 {
         for key in &keys {
@@ -137,4 +137,46 @@ async fn what_redis_forgot_by_itself_leaves_nothing_behind_after_a_sweep() {
     sweep_all(store, 1_000).await;
     let left = server.ask(&["KEYS", "*"]).unwrap();
     assert!(left.iter().all(|key| key.ends_with(":v")), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_record_that_was_listed_is_swept_once_wherever_its_entries_are() {
+    let server = Redis::start(AppendFsync::EverySecond).unwrap();
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    // Listed, and then kept for much shorter than before: it has an entry in two sets.
+    let day = Keep::For(Duration::from_hours(24));
+    let record = put(&store, day).await;
+    let scan = || store.scan(Scan { limit: 10, ..Scan::default() });
+    assert_eq!(scan().await.unwrap().value.records, std::slice::from_ref(&record));
+    write(&store, again(&record, BRIEF)).await;
+    put_many(&store, 3).await;
+    pass(&store, Duration::from_millis(5)).await;
+    assert_eq!(sweep_all(store.clone(), 100).await, 4);
+    assert!(scan().await.unwrap().value.records.is_empty());
+    let left = server.ask(&["KEYS", "*"]).unwrap();
+    assert!(left.iter().all(|key| key.ends_with(":v")), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_record_whose_keep_was_shortened_before_it_was_listed_is_swept_in_time() {
+    let server = Redis::start(AppendFsync::EverySecond).unwrap();
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    let record = put(&store, Keep::For(Duration::from_hours(24))).await;
+    write(&store, again(&record, Keep::For(Duration::from_millis(500)))).await;
+    let _ = store.scan(Scan { limit: 10, ..Scan::default() }).await.unwrap();
+    pass(&store, Duration::from_millis(510)).await;
+    assert_eq!(sweep_all(store.clone(), 100).await, 1);
+}
+
+#[tokio::test]
+async fn a_large_number_of_new_records_is_listed_in_order_also_while_the_memory_is_full() {
+    let server = Redis::start(AppendFsync::EverySecond).unwrap();
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    let keys: Vec<_> = (0..1_500).map(|_| sample::key("many").unwrap()).collect();
+    store.swap(keys.iter().map(|key| first(key, LONG)).collect()).await.unwrap();
+    server.ask(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+    let page = store.scan(Scan { limit: 2_000, ..Scan::default() }).await.unwrap().value;
+    let mut ids: Vec<_> = keys.iter().map(semel::Key::id).collect();
+    ids.sort_unstable();
+    assert_eq!(page.records.iter().map(|record| record.key.id()).collect::<Vec<_>>(), ids);
 }

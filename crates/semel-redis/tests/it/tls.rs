@@ -1,4 +1,4 @@
-//! Encrypted connections: to servers whose certificate is vouched for, and to no others.
+//! Encrypted connections: to servers whose certificate is trusted, and to no others.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -9,7 +9,7 @@ use test_services::Redis;
 
 use crate::tries::{LONG, load, put};
 
-/// Whoever signs, and what was signed for 127.0.0.1, as files in a folder.
+/// An authority, and a certificate that it signed for 127.0.0.1, as files in a folder.
 fn certificates(folder: &Path) {
     let authority_key = KeyPair::generate().unwrap();
     let mut authority = CertificateParams::new(Vec::new()).unwrap();
@@ -44,7 +44,7 @@ fn start(folder: &Path) -> (Redis, u16) {
 }
 
 #[tokio::test]
-async fn a_server_is_reached_if_whoever_signed_its_certificate_is_trusted() {
+async fn a_server_whose_certificate_is_signed_by_a_trusted_authority_is_reached() {
     let folder = tempfile::tempdir().unwrap();
     certificates(folder.path());
     let (_server, port) = start(folder.path());
@@ -58,7 +58,7 @@ async fn a_server_is_reached_if_whoever_signed_its_certificate_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_trusted_vouches_for_is_refused() {
+async fn a_server_whose_certificate_is_signed_by_another_authority_is_refused() {
     let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     certificates(ours.path());
     certificates(theirs.path());

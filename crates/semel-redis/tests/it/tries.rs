@@ -1,4 +1,4 @@
-//! The few moves that these tests are made of.
+//! The swaps, loads and waits that these tests share.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use semel_testkit::sample;
 use tokio::time::{Instant, sleep};
 
 /// How long anything may take before it is taken for stuck.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) const LONG: Keep = Keep::For(sample::LONG);
 
@@ -30,7 +30,7 @@ pub(crate) fn again(record: &Record, keep: Keep) -> Swap {
     Swap { expected: Some(record.version), next: write.next, keep }
 }
 
-/// One swap, whatever becomes of it.
+/// One swap, and its answer.
 pub(crate) async fn swap(store: &RedisStore, swap: Swap) -> Result<SwapReply> {
     Ok(store.swap([swap].into()).await?.value.remove(0))
 }
@@ -52,14 +52,14 @@ pub(crate) async fn load(store: &RedisStore, key: &Key) -> Result<Option<Arc<Rec
     store.load(vec![key.id()]).await?.value.remove(0)
 }
 
-/// Tries until it is done, or patience ends.
+/// Tries until it is done, or the time is over.
 pub(crate) async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut attempt: impl FnMut() -> F) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     loop {
         if let Some(done) = attempt().await {
             return done;
         }
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        assert!(Instant::now() < deadline, "waited too long: {what}");
         sleep(Duration::from_millis(5)).await;
     }
 }

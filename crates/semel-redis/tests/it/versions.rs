@@ -1,4 +1,4 @@
-//! Versions grow whatever is lost: the record, the counter, or the clock.
+//! Versions grow also if the record, the counter or the clock is lost.
 
 use std::time::Duration;
 

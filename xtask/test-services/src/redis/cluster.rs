@@ -93,6 +93,27 @@ impl RedisCluster {
         node.context("a master that is none of ours")?.kill()
     }
 
+    /// Freezes the master of the slots of number `n`, and returns its port: it answers nothing, and its connections stay open.
+    pub fn freeze_master(&self, n: usize) -> Result<u16> {
+        let master = self.master(n)?;
+        self.node(master)?.freeze()?;
+        Ok(master)
+    }
+
+    /// Lets the node on this port go on after a freeze.
+    pub fn thaw(&self, port: u16) -> Result<()> {
+        self.node(port)?.thaw()
+    }
+
+    /// Sends one command to the node on this port, as [`Redis::ask`](super::Redis::ask) does.
+    pub fn ask(&self, port: u16, words: &[&str]) -> Result<Vec<String>> {
+        self.node(port)?.ask(words)
+    }
+
+    fn node(&self, port: u16) -> Result<&Node> {
+        self.nodes.iter().find(|node| node.port() == port).context("no node of the cluster has this port")
+    }
+
     /// The port of the master of the slots of number `n`, as the others see it.
     pub fn master(&self, n: usize) -> Result<u16> {
         let (from, to) = SLOTS.get(n).with_context(|| format!("there are {MASTERS} masters"))?;

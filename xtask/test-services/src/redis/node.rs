@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
 
 use crate::place::{Place, find_program};
 use crate::poll;
@@ -64,6 +65,16 @@ impl Node {
 
     pub(super) fn kill(&mut self) -> Result<()> {
         self.process.kill()
+    }
+
+    /// Stops it where it is: it answers nothing, and its connections stay open.
+    pub(super) fn freeze(&self) -> Result<()> {
+        self.process.signal(Signal::STOP)
+    }
+
+    /// Lets it go on after a freeze.
+    pub(super) fn thaw(&self) -> Result<()> {
+        self.process.signal(Signal::CONT)
     }
 
     /// Starts it again on the same folder and port, and waits until it has read its file and answers.

@@ -55,10 +55,27 @@ impl Redis {
         self.node.resume()
     }
 
+    /// Stops it where it is: it answers nothing, and its connections stay open.
+    pub fn freeze(&self) -> Result<()> {
+        self.node.freeze()
+    }
+
+    /// Lets it go on after [`freeze`](Self::freeze).
+    pub fn thaw(&self) -> Result<()> {
+        self.node.thaw()
+    }
+
     /// Makes a replica of this server, and waits until it follows.
     pub fn replica(&self) -> Result<Self> {
+        self.replica_with(&[])
+    }
+
+    /// The same with settings of your own.
+    pub fn replica_with(&self, settings: &[(&str, &str)]) -> Result<Self> {
         let master = format!("127.0.0.1 {}", self.port());
-        let replica = Self::start_with(&[("replicaof", &master)])?;
+        let mut all = vec![("replicaof", master.as_str())];
+        all.extend(settings);
+        let replica = Self::start_with(&all)?;
         replica.node.until_replication("master_link_status:up")?;
         Ok(replica)
     }
