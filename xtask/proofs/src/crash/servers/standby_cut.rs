@@ -36,6 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const CONTROL_ROUNDS: u64 = 5;
 /// A sender of WAL that is to end does not wait long for a standby that cannot be reached.
 const SETTINGS: [(&str, &str); 1] = [("wal_sender_timeout", "1s")];
+/// The holder has two connections for completes, and the writer one at least that waits, too.
+const WAITING_LEAST: u32 = 3;
 const WAITING: &str = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
 
 /// How the wait for the standby is broken off.
@@ -83,6 +85,8 @@ struct Scene {
     standby: Postgres,
     url: String,
     writer: Client,
+    /// Completes keys while the standby is cut off, beside the writer: it has connections of its own.
+    holder: Client,
     reader: Client,
     /// Keys that run when the standby is cut off.
     names: Vec<String>,
@@ -94,10 +98,11 @@ impl Scene {
         let standby = primary.standby_over(&link, kind)?;
         let url = Postgres::url_of_either(primary.port(), standby.port());
         let mut writer = campaign.client(&format!("writer-{round}"), &url)?;
+        let holder = campaign.client(&format!("holder-{round}"), &url)?;
         let reader = campaign.client(&format!("reader-{round}"), &url)?;
         writer.complete_new_keys(CALLERS);
         let names = (0..KEYS).map(|number| format!("cut-{round}-{number}")).collect();
-        Ok(Self { link, standby, url, writer, reader, names })
+        Ok(Self { link, standby, url, writer, holder, reader, names })
     }
 
     /// Cuts the standby off, completes the keys, breaks the wait off, asks for the keys, and has the standby take over.
@@ -108,9 +113,9 @@ impl Scene {
         primary: &mut Postgres,
         how: Option<Break>,
     ) -> Result<(Postgres, Duration)> {
-        let permits = campaign.runtime.block_on(self.writer.claim_new(&self.names))?;
+        let permits = campaign.runtime.block_on(self.holder.claim_new(&self.names))?;
         self.link.freeze();
-        self.writer.complete_permits(permits);
+        self.holder.complete_permits(permits);
         match how {
             Some(how) => break_off(how, primary)?,
             None => self.until_completed()?,
@@ -125,8 +130,9 @@ impl Scene {
             let what = format!("after a promotion it took {} ms until all were served", took.as_millis());
             campaign.shown.fault(Kind::Wrong, what);
         }
-        campaign.stop(self.writer);
-        campaign.stop(self.reader);
+        for client in [self.writer, self.holder, self.reader] {
+            campaign.stop(client);
+        }
         campaign.judge(&self.url)?;
         Ok((self.standby, took))
     }
@@ -144,7 +150,7 @@ impl Scene {
 
     fn until_completed(&self) -> Result<()> {
         let watch = Stopwatch::start();
-        while self.writer.busy_callers() > CALLERS {
+        while self.holder.busy_callers() > 0 {
             ensure!(watch.elapsed() < PATIENCE, "completes wait for an asynchronous standby");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -155,7 +161,7 @@ impl Scene {
 /// Waits until something waits for the standby, and breaks the wait off.
 fn break_off(how: Break, primary: &mut Postgres) -> Result<()> {
     let watch = Stopwatch::start();
-    while primary.ask(&format!("SELECT count(*) > 0 {WAITING}"))? != "t" {
+    while primary.ask(&format!("SELECT count(*) >= {WAITING_LEAST} {WAITING}"))? != "t" {
         ensure!(watch.elapsed() < PATIENCE, "nothing waits for a standby that cannot be reached");
     }
     match how {
