@@ -38,6 +38,8 @@ const CONTROL_ROUNDS: u64 = 5;
 const SETTINGS: [(&str, &str); 1] = [("wal_sender_timeout", "1s")];
 /// The holder has two connections for completes, and the writer one at least that waits, too.
 const WAITING_LEAST: u32 = 3;
+/// For so long the other connections may come to wait, too.
+const OTHERS_FOLLOW_FOR: Duration = Duration::from_millis(200);
 const WAITING: &str = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
 
 /// How the wait for the standby is broken off.
@@ -121,6 +123,8 @@ impl Scene {
             None => self.until_completed()?,
         }
         campaign.runtime.block_on(self.read());
+        // Otherwise it would complete its keys on the new primary, and nothing of them would be missing.
+        campaign.stop(self.holder);
         primary.kill()?;
         self.standby.promote()?;
         let promoted = Stopwatch::start();
@@ -130,17 +134,17 @@ impl Scene {
             let what = format!("after a promotion it took {} ms until all were served", took.as_millis());
             campaign.shown.fault(Kind::Wrong, what);
         }
-        for client in [self.writer, self.holder, self.reader] {
-            campaign.stop(client);
-        }
+        campaign.stop(self.writer);
+        campaign.stop(self.reader);
         campaign.judge(&self.url)?;
         Ok((self.standby, took))
     }
 
     /// Another client asks for the keys; whatever it is shown counts.
     async fn read(&self) {
-        let asks = self.names.iter().map(|name| async {
-            while self.reader.claim(name).await.is_err() {
+        let (names, reader) = (&self.names, &self.reader);
+        let asks = names.iter().map(|name| async move {
+            while reader.claim(name).await.is_err() {
                 tokio::time::sleep(BETWEEN_CANCELS).await;
             }
         });
@@ -164,6 +168,7 @@ fn break_off(how: Break, primary: &mut Postgres) -> Result<()> {
     while primary.ask(&format!("SELECT count(*) >= {WAITING_LEAST} {WAITING}"))? != "t" {
         ensure!(watch.elapsed() < PATIENCE, "nothing waits for a standby that cannot be reached");
     }
+    std::thread::sleep(OTHERS_FOLLOW_FOR);
     match how {
         Break::Cancel => {
             let watch = Stopwatch::start();
