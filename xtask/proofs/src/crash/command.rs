@@ -136,7 +136,7 @@ enum What {
     ///
     /// Control: the old primary alone must be found to lack what was done since.
     OldPrimary(Rounds),
-    /// PostgreSQL behind PgBouncer with transaction pooling: the pooler and the server are killed in turn.
+    /// PostgreSQL behind `PgBouncer` with transaction pooling: the pooler and the server are killed in turn.
     ///
     /// Other applications that share its sessions must find nothing left behind in them. Control: an application that leaves
     /// something behind must be found out.

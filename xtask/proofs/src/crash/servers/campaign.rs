@@ -23,6 +23,17 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// So many faults are printed.
 const FAULTS_PRINTED: usize = 10;
 
+/// The documented limits of one ask of PostgreSQL: `reply_within_ms`, and `connect_within_ms` for each server in the URL.
+const REPLY_WITHIN: Duration = Duration::from_secs(5);
+const CONNECT_WITHIN: Duration = Duration::from_secs(2);
+/// What a busy machine may add.
+const SLACK: Duration = Duration::from_millis(1_500);
+
+/// The longest that one ask may take with so many servers in the URL.
+pub(super) fn ask_limit(servers: u32) -> Duration {
+    REPLY_WITHIN.saturating_add(CONNECT_WITHIN.saturating_mul(servers)).saturating_add(SLACK)
+}
+
 /// A runtime for clients, and everything that they were shown.
 pub(super) struct Campaign {
     pub(super) what: &'static str,

@@ -151,7 +151,11 @@ impl Client {
         let claim = Claim::new(&key(name)?).permit_id(PermitId::new(rand::random()));
         Ok(match self.asker.semel.claim(claim).await? {
             Decision::Replay(replay) => Some(replay.outcome().bytes().to_vec()),
-            _ => None,
+            Decision::Run(_)
+            | Decision::Busy(_)
+            | Decision::Mismatch(_)
+            | Decision::Held(_)
+            | Decision::Unprotected(_) => None,
         })
     }
 

@@ -6,9 +6,10 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use futures_util::future::join_all;
 use test_services::{Link, Postgres, Standby};
 
-use super::campaign::Campaign;
+use super::campaign::{Campaign, ask_limit};
 use super::client::{Claimed, Client};
 use super::shown::Promise;
 use crate::crash::fault::Kind;
@@ -53,7 +54,11 @@ fn one_round(campaign: &Campaign, number: u64) -> Result<()> {
     // Back as it was: a primary of the old timeline, which waits for no standby.
     old.resume_alone()?;
     control(&old, number)?;
-    way.cut();
+    if number.is_multiple_of(2) {
+        way.freeze();
+    } else {
+        way.cut();
+    }
     let watch = Stopwatch::start();
     while watch.elapsed() < UNREACHABLE_FOR {
         campaign.runtime.block_on(ask(campaign, &client, &names));
@@ -83,20 +88,25 @@ async fn complete(client: &Client, names: &[String]) -> Result<()> {
 
 /// Asks for every key: an error is right as long as the new primary cannot be reached, "not there" never is.
 async fn ask(campaign: &Campaign, client: &Client, names: &[String]) {
-    for name in names {
+    let lost = |name: &str, how: &str| {
+        campaign.shown.fault(Kind::Lost, format!("{name} is done on the new primary, and was {how}"));
+    };
+    let reads = join_all(names.iter().map(|name| async {
         if client.is_there(name).await.is_ok_and(|is_there| !is_there) {
-            campaign
-                .shown
-                .fault(Kind::Lost, format!("{name} is done on the new primary, and was shown as absent"));
+            lost(name, "shown as absent");
         }
+    }));
+    let claims = join_all(names.iter().map(|name| async {
         if let Ok(Claimed::Run(_)) = client.claim(name).await {
-            campaign.shown.fault(
-                Kind::Lost,
-                format!("{name} is done on the new primary, and was granted by the old one"),
-            );
+            lost(name, "granted by the old one");
         }
-        tokio::time::sleep(PAUSE).await;
+    }));
+    let limit = ask_limit(2);
+    if tokio::time::timeout(limit, async { tokio::join!(reads, claims) }).await.is_err() {
+        let what = format!("asks had no answer after {} ms", limit.as_millis());
+        campaign.shown.fault(Kind::Wrong, what);
     }
+    tokio::time::sleep(PAUSE).await;
 }
 
 /// The old primary alone must be found to lack every key, or nothing above means anything.

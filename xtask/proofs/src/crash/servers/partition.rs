@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use test_services::{Link, Postgres, Standby};
 use tokio_postgres::NoTls;
 
-use super::campaign::Campaign;
+use super::campaign::{Campaign, ask_limit};
 use super::shown::Promise;
 use crate::crash::fault::Kind;
 use crate::progress::Stopwatch;
@@ -26,21 +26,11 @@ const SERVED_AFTER_KILL: Duration = Duration::from_secs(2);
 const SERVED_AFTER_BLACK_HOLE: Duration = Duration::from_secs(10);
 /// So long a client is waited for, to see how long it takes.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The documented limits of an ask: `reply_within_ms`, and `connect_within_ms` for one server.
-const REPLY_WITHIN: Duration = Duration::from_secs(5);
-const CONNECT_WITHIN: Duration = Duration::from_secs(2);
-/// What a busy machine may add.
-const SLACK: Duration = Duration::from_millis(1_500);
 /// A partition is longer than any ask may take.
 const PARTITION: Duration = Duration::from_secs(9);
 /// Keys that are claimed and released in the split brain, and for how long on each side.
 const FENCED_KEYS: usize = 4;
 const SPLIT_FOR: Duration = Duration::from_secs(1);
-
-/// The longest that one ask may take with so many servers in the URL.
-fn ask_limit(servers: u32) -> Duration {
-    REPLY_WITHIN.saturating_add(CONNECT_WITHIN.saturating_mul(servers)).saturating_add(SLACK)
-}
 
 pub(in crate::crash) fn run(rounds: u64, seed: u64) -> Result<()> {
     needs::for_tests()?;

@@ -47,10 +47,15 @@ pub(in crate::crash) fn run(rounds: u64, seed: u64) -> Result<()> {
     let clean = campaign.runtime.block_on(states(&pooler.url(), SESSIONS))?;
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
-        let mut client = campaign.client(&format!("client-{number}"), &pooler.url())?;
-        client.complete_new_keys(CALLERS);
-        clients.push(client);
+        match campaign.client(&format!("client-{number}"), &pooler.url()) {
+            Ok(mut client) => {
+                client.complete_new_keys(CALLERS);
+                clients.push(client);
+            }
+            Err(error) => campaign.shown.fault(Kind::Wrong, format!("{error:#}")),
+        }
     }
+    ensure!(!clients.is_empty(), "{WHAT}: no client can connect over the pooler");
     let mut longest = Duration::ZERO;
     campaign.rounds(rounds, |number| {
         campaign.live(1 + dice.number(ACKNOWLEDGED_MOST))?;

@@ -86,12 +86,12 @@ fn advised(partition: Partition, rounds: u64) -> Result<()> {
         redis.mend();
         redis.until_replicated()
     })?;
-    let (gap, last) = (longest.as_millis(), last_lost.as_millis());
+    let (gap, shown_after) = (longest.as_millis(), last_lost.as_millis());
     println!(
-        "{what}: {lost} outcomes lost, the last shown {last} ms after the partition; at most {gap} ms without service"
+        "{what}: {lost} outcomes lost, the last shown {shown_after} ms after the partition; at most {gap} ms without service"
     );
     if last_lost > ACKNOWLEDGED_ALONE_MOST {
-        let what = format!("an outcome that is lost was shown {last} ms after the partition");
+        let what = format!("an outcome that is lost was shown {shown_after} ms after the partition");
         campaign.shown.fault(Kind::Lost, what);
     }
     if longest > SERVED_WITHIN {
