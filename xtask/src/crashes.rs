@@ -7,9 +7,22 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use xtask::run::{program, started};
 
-/// Every kind of crash, the longest first. Each runs as often as it does unless told otherwise.
-const KINDS: [&str; 8] =
-    ["consumer", "failover", "cluster", "power", "postgres", "redis", "transaction", "kill"];
+/// Every kind of crash, the longest first. Each runs as often as it does by default.
+const KINDS: [&str; 13] = [
+    "consumer",
+    "failover",
+    "cluster",
+    "power",
+    "partition",
+    "postgres",
+    "sentinel",
+    "standby-cut",
+    "pooler",
+    "redis",
+    "old-primary",
+    "transaction",
+    "kill",
+];
 /// How many run at a time. Most of their time they wait: for servers to start, for disks, for a failover.
 const AT_ONCE: usize = 4;
 

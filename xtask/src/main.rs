@@ -41,6 +41,8 @@ use xtask::run;
                   cargo xtask prove histories   two hundred real histories a store\n  \
                   cargo xtask prove disconnects clients that hang up at every byte; smuggling, slow, kill … likewise\n  \
                   cargo xtask crash failover 200  have its synchronous standby take over\n  \
+                  cargo xtask crash standby-cut 100  cut its standby off, and break off the wait for it; partition, old-primary,\n  \
+                                                pooler and sentinel likewise: the network fails in one place\n  \
                   cargo xtask crash redis 200   kill Redis under load; crash cluster: what a failover loses\n  \
                   cargo xtask fuzz-api 5000     requests made from the OpenAPI document, good and bad ones\n  \
                   cargo xtask screenshots       every page of the dashboard, light and dark, large and small\n  \

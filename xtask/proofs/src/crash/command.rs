@@ -23,6 +23,14 @@ const FAILOVERS_FEW: u64 = 20;
 const REDIS_FEW: u64 = 20;
 /// How often they kill a master of a Redis Cluster: a failover takes seconds.
 const CLUSTER_FEW: u64 = 3;
+/// How often they cut off a synchronous standby: once for each way to break off the wait for it.
+const STANDBY_CUTS_FEW: u64 = 3;
+/// How often the network fails in other places.
+const PARTITIONS_FEW: u64 = 1;
+const OLD_PRIMARIES_FEW: u64 = 1;
+const SENTINELS_FEW: u64 = 1;
+/// How often they kill a pooler, or the server behind it.
+const POOLERS_FEW: u64 = 4;
 /// How often they kill a process in the middle of a transaction.
 const TRANSACTIONS_FEW: u64 = 30;
 /// How often they kill a consumer of a stream.
@@ -111,6 +119,34 @@ enum What {
     ///
     /// Control: with an asynchronous standby something must be found lost.
     Failover(Rounds),
+    /// PostgreSQL's synchronous standby cannot be reached, and the wait for it is broken off: by `pg_cancel_backend`, by a crash
+    /// of the primary, by its shutdown. Then the primary dies, and the standby takes over.
+    ///
+    /// What any client was shown, as done or as a replay, must be there. Control: with an asynchronous standby something must
+    /// be found lost.
+    StandbyCut(Rounds),
+    /// The way to PostgreSQL is cut, frozen, or swallows replies; the primary becomes unreachable while its standby takes over;
+    /// an asynchronous standby takes over while the old primary goes on.
+    ///
+    /// No ask takes longer than its limit, callers are soon served again, and no fence is given twice. Controls: a client without
+    /// limits must be found waiting, and a plain sequence must be found to repeat itself.
+    Partition(Rounds),
+    /// A primary of PostgreSQL that was replaced comes back, first in the URL: a client that has used the new one must not ask
+    /// it.
+    ///
+    /// Control: the old primary alone must be found to lack what was done since.
+    OldPrimary(Rounds),
+    /// PostgreSQL behind `PgBouncer` with transaction pooling: the pooler and the server are killed in turn.
+    ///
+    /// Other applications that share its sessions must find nothing left behind in them. Control: an application that leaves
+    /// something behind must be found out.
+    Pooler(Rounds),
+    /// The master of Redis cannot be reached, by all or by its replica and the sentinel, who replace it: what is lost, and for
+    /// how long no caller is served.
+    ///
+    /// With `min-replicas-to-write 1` a master that was replaced acknowledges nothing for long. Control: without it something must
+    /// be found lost.
+    Sentinel(Rounds),
     /// Redis under load is killed: with `appendfsync always`, and to see what is lost, with `everysec`.
     ///
     /// The machine keeps what a killed process wrote, synced or not: a power cut would lose more of `everysec`, up to the last
@@ -166,6 +202,11 @@ pub fn run(args: &Args) -> Result<()> {
         What::Power { images, seed, .. } => power::run(*images, seed_or_any(*seed)),
         What::Postgres(rounds) => rounds.run(POSTGRES_FEW, servers::postgres),
         What::Failover(rounds) => rounds.run(FAILOVERS_FEW, servers::failover),
+        What::StandbyCut(rounds) => rounds.run(STANDBY_CUTS_FEW, servers::standby_cut),
+        What::Partition(rounds) => rounds.run(PARTITIONS_FEW, servers::partition),
+        What::OldPrimary(rounds) => rounds.run(OLD_PRIMARIES_FEW, servers::old_primary),
+        What::Pooler(rounds) => rounds.run(POOLERS_FEW, servers::pooler),
+        What::Sentinel(rounds) => rounds.run(SENTINELS_FEW, servers::sentinel),
         What::Redis(rounds) => rounds.run(REDIS_FEW, servers::redis),
         What::Cluster(rounds) => rounds.run(CLUSTER_FEW, servers::cluster),
         What::Transaction(rounds) => rounds.run(TRANSACTIONS_FEW, servers::transaction),

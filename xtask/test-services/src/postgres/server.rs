@@ -92,6 +92,11 @@ impl Postgres {
         url_at(link.port())
     }
 
+    /// The URL of whichever server takes writes behind these two ports: a primary's and its standby's, or links to them.
+    pub fn url_of_either(first: u16, second: u16) -> String {
+        format!("postgres://{NAME}@127.0.0.1:{first},127.0.0.1:{second}/{NAME}")
+    }
+
     /// Its port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.process.place.port

@@ -63,6 +63,12 @@ impl Postgres {
         self.process.signal(Signal::HUP)
     }
 
+    /// Starts a stopped primary again as one that waits for no standby.
+    pub fn resume_alone(&mut self) -> Result<()> {
+        self.write_settings()?;
+        self.resume()
+    }
+
     /// Makes a standby the primary: it follows no other server any more. Returns when it takes writes.
     pub fn promote(&mut self) -> Result<()> {
         let promoted = self.ask("SELECT pg_promote(true, 60)")?;

@@ -1,4 +1,4 @@
-//! A master, its replica and a sentinel, with a link before each server: the master can be cut off from all or from its peers.
+//! A master, its replicas and a sentinel, with a link before each server: the master can be cut off from all or from its peers.
 
 use std::net::Ipv4Addr;
 
@@ -16,11 +16,14 @@ const PEERS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// spans, which takes ten seconds and more by default.
 const SENTINEL_PERIODS: [&str; 4] = ["info-period", "200", "publish-period", "200"];
 
-/// Two Redis servers, of which one is the master, and a sentinel that watches them. Each server is reached over a link by
+/// How many servers there are: a master that replaces another one has a replica at once.
+const SERVERS: usize = 3;
+
+/// Three Redis servers, of which one is the master, and a sentinel that watches them. Each server is reached over a link by
 /// its peers, by the sentinel and by clients, who learn the port of the link from the sentinel.
 #[derive(Debug)]
 pub struct RedisWithSentinel {
-    servers: [Linked; 2],
+    servers: Vec<Linked>,
     sentinel: Sentinel,
 }
 
@@ -32,17 +35,22 @@ struct Linked {
 }
 
 impl RedisWithSentinel {
-    /// Starts them with settings of your own for both servers, such as `min-replicas-to-write`, and waits until the replica
-    /// follows and the sentinel knows it. A master that does not answer for a second is taken for gone.
+    /// Starts them with settings of your own for all servers, such as `min-replicas-to-write`, and waits until the replicas
+    /// follow and the sentinel knows them. A master that does not answer for a second is taken for gone.
     pub fn start(settings: &[(&str, &str)]) -> Result<Self> {
-        let (master, replica) = (Linked::start(settings)?, Linked::start(settings)?);
-        replica.server.ask(&["REPLICAOF", "127.0.0.1", &master.link.port().to_string()])?;
-        replica.until_replication("master_link_status:up")?;
+        let servers = (0..SERVERS).map(|_| Linked::start(settings)).collect::<Result<Vec<_>>>()?;
+        let (master, replicas) = servers.split_first().context("there are servers")?;
+        for replica in replicas {
+            replica.server.ask(&["REPLICAOF", "127.0.0.1", &master.link.port().to_string()])?;
+        }
+        for replica in replicas {
+            replica.until_replication("master_link_status:up")?;
+        }
         let sentinel = Sentinel::watch(master.link.port(), &format!("bind-source-addr {PEERS}\n"))?;
         sentinel.ask(&[&["SENTINEL", "DEBUG"][..], &SENTINEL_PERIODS].concat())?;
-        let servers = Self { servers: [master, replica], sentinel };
-        servers.until_replicated()?;
-        Ok(servers)
+        let started = Self { servers, sentinel };
+        started.until_replicated()?;
+        Ok(started)
     }
 
     /// Where clients ask for the master: `redis+sentinel://127.0.0.1:PORT/semel`.
@@ -75,7 +83,7 @@ impl RedisWithSentinel {
         Ok(&self.named(port)?.server)
     }
 
-    /// Freezes the link to the master for its replica and for the sentinel: clients still reach it. Returns the port of
+    /// Freezes the link to the master for its replicas and for the sentinel: clients still reach it. Returns the port of
     /// its link.
     pub fn isolate_master(&self) -> Result<u16> {
         let port = self.master_port()?;
@@ -90,7 +98,7 @@ impl RedisWithSentinel {
         Ok(port)
     }
 
-    /// Mends both links.
+    /// Mends all links.
     pub fn mend(&self) {
         for linked in &self.servers {
             linked.link.mend();
@@ -102,7 +110,7 @@ impl RedisWithSentinel {
         self.sentinel.until_master_is_not(port)
     }
 
-    /// Waits until one server is the master, the other one follows it, and the sentinel knows both.
+    /// Waits until one server is the master, the others follow it, and the sentinel knows all of them.
     pub fn until_replicated(&self) -> Result<()> {
         poll::until("a replica to follow the master that the sentinel names", || {
             let master = self.master_port()?;
@@ -114,8 +122,11 @@ impl RedisWithSentinel {
             let is_known = || {
                 let replicas =
                     self.sentinel.ask(&["SENTINEL", "REPLICAS", Sentinel::MASTER]).unwrap_or_default();
-                let is_set = |name: &str, value: &str| replicas.windows(2).any(|pair| pair == [name, value]);
-                is_set("master-link-status", "ok") && is_set("flags", "slave")
+                let with = |name: &str, value: &str| {
+                    replicas.windows(2).filter(|pair| pair == &[name, value]).count()
+                        == SERVERS.saturating_sub(1)
+                };
+                with("master-link-status", "ok") && with("flags", "slave")
             };
             let is_master = self.named(master)?.has_replication("role:master");
             Ok((is_master && others().all(follows) && is_known()).then_some(()))

@@ -26,9 +26,7 @@ pub(in crate::crash) fn run(rounds: u64, seed: u64) -> Result<()> {
 /// One failover; the standby is the primary afterwards.
 fn fail_over(stage: &mut Stage, primary: &mut Postgres, kind: Standby) -> Result<()> {
     let mut standby = primary.standby(kind)?;
-    // Whoever asks is told both, and finds out by itself which one takes writes.
-    let url = format!("{},127.0.0.1:{}/semel", primary.url().trim_end_matches("/semel"), standby.port());
-    let mut victim = stage.load(&url)?;
+    let mut victim = stage.load(&Postgres::url_of_either(primary.port(), standby.port()))?;
     stage.live()?;
     primary.kill()?;
     victim.look()?;
