@@ -1,4 +1,4 @@
-//! Why a store takes no new claims, in words that anybody may read: no address, no name, nothing that a server said.
+//! Why a store takes no new claims, in words for the public: no address, and no message of a server.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use semel::{Error, ErrorKind};
 pub enum NotReady {
     /// A setting of its server breaks the promise, and the promise was demanded.
     Refused,
-    /// It takes reads only: a standby, a replica, or a server that was told so.
+    /// It takes reads only: a standby, a replica, or a server that is set so.
     ReadOnly,
     /// Its disk or its memory is full.
     Full,

@@ -42,7 +42,7 @@ fn consequence(status: &StoreStatus) -> &'static str {
              setting is mended."
         }
         Some(_) => {
-            "What was acknowledged is kept. Callers are told to ask again. The server's log has the error."
+            "What was acknowledged is kept. Callers get 503 and ask again. The server's log has the error."
         }
         None => "Claims are taken all the same, because this store is used as it is configured.",
     }

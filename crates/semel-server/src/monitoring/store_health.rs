@@ -49,7 +49,7 @@ impl Probed {
 }
 
 impl StoreHealth {
-    /// How often the settings are checked, and the store is probed if nobody asks: a change is noticed within a minute.
+    /// How often the settings are checked, and the store is probed without a request: a change is noticed within a minute.
     pub const CHECK_EVERY: Duration = Duration::from_secs(20);
 
     /// Checks and probes this store from now on, once in `check_every`.
@@ -104,7 +104,7 @@ impl StoreStatus {
     }
 }
 
-/// What is wrong, in words that anybody may read: without addresses, and without what a server said.
+/// What is wrong, in words for the public: no address, and no message of a server.
 impl fmt::Display for StoreStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings = named(&self.broken_settings);
@@ -123,7 +123,7 @@ impl fmt::Display for StoreStatus {
 fn named(broken: &[Finding]) -> String {
     let mut parts = Vec::new();
     for Finding { setting, found, .. } in broken {
-        // `appendfsync at HOST:PORT`: the address is nothing for everybody.
+        // `appendfsync at HOST:PORT`: the address is not for the public.
         let setting = setting.split(" at ").next().unwrap_or_default();
         let part = format!("{setting} is {}", found.as_deref().unwrap_or("not readable"));
         if !parts.contains(&part) {

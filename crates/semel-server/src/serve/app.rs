@@ -95,7 +95,7 @@ async fn alive() -> Response {
     text(StatusCode::OK, "alive\n")
 }
 
-/// Whether this process can do its work now, or why not. Anybody may ask, so what the store said stays in the log.
+/// Whether this process can do its work now, or why not. The answer needs no token, so the messages of the store stay in the log.
 async fn ready(State(served): State<Arc<AppState>>) -> Response {
     if served.waits.is_draining() {
         return text(StatusCode::SERVICE_UNAVAILABLE, "not ready: draining: nothing new is taken\n");
