@@ -17,6 +17,8 @@ use crate::lookup::Counted;
 const MARK: &str = "semel.store";
 /// How the names of a store's segments end.
 const SEGMENT: &str = ".log";
+/// What the finding about the file system is called.
+const FILE_SYSTEM: &str = "file system";
 /// The largest segment of a store with default settings.
 const SEGMENT_BYTES: u64 = 64 << 20;
 /// The room of two segments: one to write, and one in reserve.
@@ -38,6 +40,11 @@ impl OperatedStore for Folder {
 
     fn check(&self) -> Pending<'_, Vec<Finding>> {
         Box::pin(std::future::ready(check(&self.path)))
+    }
+
+    /// Room comes and goes, and nothing is lost for want of it: it is a matter of readiness.
+    fn is_setting(&self, finding: &Finding) -> bool {
+        &*finding.setting == FILE_SYSTEM
     }
 
     /// A store that has stopped refuses the load. Where the disk may have no room for the next segment, a record is
@@ -122,7 +129,7 @@ fn free_bytes(stat: &StatFs) -> u64 {
 fn file_system(stat: &StatFs) -> Finding {
     let (found, verdict) = named(stat.f_type);
     Finding {
-        setting: "file system".into(),
+        setting: FILE_SYSTEM.into(),
         found: Some(found.into()),
         wanted: "a local disk that keeps what it has synced".into(),
         verdict,
@@ -273,6 +280,18 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_file_system_that_forgets_is_a_broken_setting_of_an_opened_store() {
+        let folder = tempfile::tempdir_in("/dev/shm").expect("Linux has a file system in memory");
+        let opened = open(folder.path()).expect("is made");
+        assert!(opened.broken_settings().is_empty(), "nothing is checked yet");
+        opened.check().await.expect("is checked");
+        let broken = opened.broken_settings();
+        assert!(matches!(&*broken, [finding] if &*finding.setting == FILE_SYSTEM), "{broken:?}");
+        assert!(opened.survives().starts_with("kill -9 and nothing else"), "{}", opened.survives());
+        opened.ready().await.expect("takes claims all the same");
+    }
+
     #[test]
     fn a_file_system_that_forgets_breaks_the_promise() {
         assert_eq!(named(0x0102_1994).1, Verdict::Broken);
@@ -286,6 +305,9 @@ mod tests {
         let mut stat = statfs(place.path()).expect("is a file system");
         stat.f_bavail = 0;
         assert_eq!(room(&stat).verdict, Verdict::Broken);
+        let store = Arc::new(FileStore::open(place.path()).expect("is made"));
+        let folder = Folder { path: place.path().to_path_buf(), store };
+        assert!(!folder.is_setting(&room(&stat)) && folder.is_setting(&file_system(&stat)));
         stat.f_bavail = u64::MAX;
         assert_eq!(room(&stat).verdict, Verdict::Kept);
     }

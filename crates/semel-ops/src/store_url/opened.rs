@@ -34,6 +34,11 @@ pub(super) trait OperatedStore: Send + Sync {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
+    /// Whether a finding is a setting that what was acknowledged depends on, and not only room for more.
+    fn is_setting(&self, _finding: &Finding) -> bool {
+        true
+    }
+
     /// The settings that break the promise, by the last check; `None` for a store that does not remember them.
     fn broken_settings(&self) -> Option<Arc<[Finding]>> {
         None
@@ -113,7 +118,8 @@ impl Opened {
     pub async fn check(&self) -> Result<Vec<Finding>> {
         let findings = self.operated.check().await?;
         if let Some(settings) = &self.settings {
-            settings.note(&findings);
+            let is_setting = |finding: &&Finding| self.operated.is_setting(finding);
+            settings.note(&findings.iter().filter(is_setting).cloned().collect::<Vec<_>>());
         }
         Ok(findings)
     }

@@ -165,10 +165,10 @@ impl Shared {
         match (before, not_ready) {
             (before, now) if before == now => {}
             (_, Some(NotReady::Refused)) | (Some(NotReady::Refused), None) => {}
-            (_, Some(cause)) => match error {
-                Some(error) => tracing::warn!(%error, "semel: the store is not ready: {cause}"),
-                None => tracing::warn!("semel: the store is not ready: {cause}"),
-            },
+            (_, Some(cause)) => {
+                let error = error.map(tracing::field::display);
+                tracing::warn!(error, "semel: the store is not ready: {cause}");
+            }
             (_, None) => tracing::warn!("semel: the store is ready again"),
         }
     }
@@ -190,7 +190,7 @@ async fn check_on(shared: Arc<Shared>, every: Duration) {
             // The store, or what opened it, keeps what was found.
             Ok(Ok(_)) => shared.show(None),
             Ok(Err(error)) => {
-                tracing::debug!(%error, "semel: the settings of the store could not be checked")
+                tracing::debug!(%error, "semel: the settings of the store could not be checked");
             }
             Err(_) => tracing::debug!("semel: the settings of the store were not checked in time"),
         }
