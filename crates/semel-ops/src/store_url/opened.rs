@@ -44,6 +44,11 @@ pub(super) trait OperatedStore: Send + Sync {
         None
     }
 
+    /// Whether new claims are refused while this setting is broken, whatever was demanded.
+    fn always_refuses(&self, _broken: &Finding) -> bool {
+        false
+    }
+
     /// Whether a new claim could be taken now. `store` is this store, as an engine sees it.
     fn ready<'a>(&'a self, store: &'a Arc<dyn Store>) -> Pending<'a, ()> {
         Box::pin(probe::load(store))
@@ -130,9 +135,12 @@ impl Opened {
         remembered.or_else(|| self.settings.as_ref().map(SettingsWatch::broken)).unwrap_or_default()
     }
 
-    /// What happens to new claims while a setting breaks the promise.
-    pub fn demand(&self) -> DurabilityDemand {
-        self.demand
+    /// Whether new claims are refused, because a setting breaks the promise by the last check.
+    pub fn refuses_claims(&self) -> bool {
+        let refuses = |broken: &Finding| {
+            self.demand == DurabilityDemand::Demanded || self.operated.always_refuses(broken)
+        };
+        self.broken_settings().iter().any(refuses)
     }
 
     /// Whether a new claim could be taken now, found out by what a claim needs: on PostgreSQL and Redis, a small write. The

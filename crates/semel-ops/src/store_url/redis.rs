@@ -18,6 +18,11 @@ impl OperatedStore for RedisStore {
         Box::pin(RedisStore::check(self))
     }
 
+    /// A server that deletes records breaks every promise.
+    fn always_refuses(&self, broken: &Finding) -> bool {
+        broken.setting.starts_with("maxmemory-policy")
+    }
+
     fn ready<'a>(&'a self, store: &'a Arc<dyn Store>) -> Pending<'a, ()> {
         Box::pin(probe::write(store))
     }

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use semel::store::{DurabilityDemand, Finding};
+use semel::store::Finding;
 use semel::{Error, ErrorKind, Result};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -140,14 +140,12 @@ impl Shared {
 
     /// The status if a probe found this.
     fn status_if(&self, probed: Option<NotReady>) -> StoreStatus {
-        let broken_settings = self.store.broken_settings();
-        let is_refused = self.store.demand() == DurabilityDemand::Demanded && !broken_settings.is_empty();
         // What a probe found goes first, unless the store answered it: a standby is better called read-only.
         let not_ready = match probed {
-            None | Some(NotReady::Failed) if is_refused => Some(NotReady::Refused),
+            None | Some(NotReady::Failed) if self.store.refuses_claims() => Some(NotReady::Refused),
             found => found,
         };
-        StoreStatus { not_ready, broken_settings }
+        StoreStatus { not_ready, broken_settings: self.store.broken_settings() }
     }
 
     fn publish(&self, probed: &Result<()>) {
