@@ -1,6 +1,6 @@
-//! `semel check`: the settings of a store against its promise.
+//! `semel check`: the settings of a store against its promise, and whether it takes claims.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use semel::store::{Finding, Verdict};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ impl CheckArgs {
         let address = store.address()?;
         let store = store.open_to_check().await?;
         let findings = store.check().await?;
-        let survives = store.survives();
+        let (survives, ready) = (store.survives(), store.ready().await);
         let broken = count(&findings, Verdict::Broken);
         if self.json {
             let finding = |Finding { setting, found, wanted, verdict }: &Finding| json!({ "setting": setting, "found": found, "wanted": wanted, "verdict": verdict.as_str() });
@@ -27,13 +27,19 @@ impl CheckArgs {
                 "store": address.to_string(),
                 "survives": survives,
                 "kept": broken == 0,
+                "ready": ready.is_ok(),
+                "not_ready": ready.as_ref().err().map(ToString::to_string),
                 "findings": findings.iter().map(finding).collect::<Vec<_>>(),
             }))?;
         } else {
             out::line(&format!("{address}\nWhat it acknowledges is to survive {survives}.\n"))?;
             table(&findings).print()?;
             out::line(&format!("\n{}", verdict(&findings)))?;
+            if ready.is_ok() {
+                out::line("It is ready: a new claim would be taken now.")?;
+            }
         }
+        ready.context("the store is not ready: a new claim would fail now")?;
         if broken > 0 {
             bail!("{broken} of {} break the promise: mend what is marked, then check again", findings.len());
         }

@@ -25,7 +25,11 @@ impl Telemetry {
     /// From now on, warnings and audited actions go to standard error, and spans to the collector if there is one.
     pub(crate) fn start(service: &'static str, collector: Option<&Uri>) -> Result<Self> {
         let traces = collector.map(|collector| Traces::start(service, collector)).transpose()?;
-        let said = Targets::new().with_target("semel", Level::WARN).with_target("semel::audit", Level::INFO);
+        let said = Targets::new()
+            .with_target("semel", Level::WARN)
+            .with_target("semel::audit", Level::INFO)
+            // That a broken setting was mended is as good to know as that it broke.
+            .with_target("semel::store::settings_watch", Level::INFO);
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(std::io::stderr)
             .with_ansi(false)

@@ -27,7 +27,7 @@ const TIDY_EVERY: Duration = Duration::from_secs(1);
 pub struct Proxy {
     listening: SocketAddr,
     admin: Option<SocketAddr>,
-    survives: &'static str,
+    survives: String,
     settings: ProxySettings,
     front: Arc<Front>,
     peers: Arc<Peers>,
@@ -137,9 +137,9 @@ impl Proxy {
         self.admin
     }
 
-    /// What the store's acknowledgements survive, in words for people.
-    pub fn survives(&self) -> &'static str {
-        self.survives
+    /// What the store's acknowledgements survive, in words for people, by the settings that were found at the start.
+    pub fn survives(&self) -> &str {
+        &self.survives
     }
 
     /// Takes new rules, callers, profile and trusted proxies. Requests that are under way end by the old ones. If the

@@ -6,7 +6,7 @@ use semel::Semel;
 
 use crate::access::{Audit, Tokens};
 use crate::api::ApiState;
-use crate::monitoring::{Census, Live, Rates};
+use crate::monitoring::{Census, Live, Rates, StoreHealth};
 use crate::serve::Waits;
 use semel_ops::store_url::Opened;
 
@@ -22,6 +22,8 @@ pub struct AppState {
     pub tokens: Tokens,
     /// Where operators' actions are written down.
     pub audit: Audit,
+    /// Whether the store takes claims, and whether its server's settings keep the promise.
+    pub health: StoreHealth,
     /// How many records are in which state.
     pub census: Census,
     /// Decisions a second.
@@ -38,12 +40,14 @@ impl AppState {
     /// Everything that is looked at begins now, on the runtime of whoever calls.
     pub fn new(semel: Semel, store: Arc<Opened>, store_address: String, tokens: Tokens) -> Self {
         let (census, rates) = (Census::start(store.store(), &tokens), Rates::start(&semel));
+        let health = StoreHealth::start(Arc::clone(&store), StoreHealth::CHECK_EVERY);
         Self {
             semel,
             store,
             store_address,
             tokens,
             audit: Audit::to_log(),
+            health,
             census,
             rates,
             live: Live::default(),

@@ -166,6 +166,13 @@ impl Url {
     pub fn with_password(&self) -> &str {
         &self.0
     }
+
+    /// The value of a parameter behind the `?`, as it was written; the last one, if there are several.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let (_, parameters) = self.0.split_once('?')?;
+        let mut pairs = parameters.split('&').filter_map(|parameter| parameter.split_once('='));
+        pairs.rfind(|(found, _)| *found == name).map(|(_, value)| value)
+    }
 }
 
 impl fmt::Display for Url {
@@ -293,6 +300,14 @@ mod tests {
             assert_eq!((url.to_string(), format!("{url:?}")), (shown.to_owned(), shown.to_owned()));
             assert!(url.with_password().contains("s3"), "the driver gets it");
         }
+    }
+
+    #[test]
+    fn a_parameter_is_found_by_its_whole_name_and_the_last_one_counts() {
+        let url = Url::new("postgres://a?durability=promised&not_durability=1&durability=as-configured");
+        assert_eq!(url.parameter("durability"), Some("as-configured"));
+        assert_eq!(url.parameter("ability"), None);
+        assert_eq!(Url::new("redis://durability=none@host").parameter("durability"), None);
     }
 
     #[test]

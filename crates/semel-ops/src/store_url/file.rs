@@ -5,19 +5,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{StatFs, statfs};
-use semel::store::{Finding, Verdict};
+use semel::store::{Finding, Store, Verdict};
 use semel::{Error, ErrorKind, Result};
 use semel_file::FileStore;
 
 use super::opened::{Opened, OperatedStore, Pending};
+use super::probe;
 use crate::lookup::Counted;
 
 /// The file that every store has, from its first moment on.
 const MARK: &str = "semel.store";
 /// How the names of a store's segments end.
 const SEGMENT: &str = ".log";
+/// What the finding about the file system is called.
+const FILE_SYSTEM: &str = "file system";
+/// The largest segment of a store with default settings.
+const SEGMENT_BYTES: u64 = 64 << 20;
 /// The room of two segments: one to write, and one in reserve.
-const ROOM_BYTES: u64 = 128 << 20;
+const ROOM_BYTES: u64 = 2 * SEGMENT_BYTES;
 
 struct Folder {
     path: PathBuf,
@@ -25,12 +30,31 @@ struct Folder {
 }
 
 impl OperatedStore for Folder {
-    fn survives(&self) -> &'static str {
-        "kill -9, a crash of the machine, and loss of power"
+    fn survives(&self) -> String {
+        let file_system = statfs(&self.path).map(|stat| named(stat.f_type));
+        match file_system {
+            Ok((found, Verdict::Broken)) => format!("kill -9 and nothing else for certain, on {found}"),
+            _ => "kill -9, a crash of the machine, and loss of power".to_owned(),
+        }
     }
 
     fn check(&self) -> Pending<'_, Vec<Finding>> {
         Box::pin(std::future::ready(check(&self.path)))
+    }
+
+    /// Room comes and goes, and nothing is lost for want of it: it is a matter of readiness.
+    fn is_setting(&self, finding: &Finding) -> bool {
+        &*finding.setting == FILE_SYSTEM
+    }
+
+    /// A store that has stopped refuses the load. Where the disk may have no room for the next segment, a record is
+    /// written, because only the store knows whether it refuses new ones.
+    fn ready<'a>(&'a self, store: &'a Arc<dyn Store>) -> Pending<'a, ()> {
+        Box::pin(async {
+            probe::load(store).await?;
+            let is_low = free_bytes(&stat_of(&self.path)?) < SEGMENT_BYTES;
+            if is_low { probe::write(store).await } else { Ok(()) }
+        })
     }
 
     fn count(&self) -> Option<u64> {
@@ -86,18 +110,26 @@ pub(super) fn open_existing(folder: &Path) -> Result<Opened> {
 
 /// What the promise of a folder depends on: the file system under it, and room.
 fn check(folder: &Path) -> Result<Vec<Finding>> {
-    let stat = statfs(folder).map_err(|error| {
+    let stat = stat_of(folder)?;
+    Ok(vec![file_system(&stat), room(&stat)])
+}
+
+fn stat_of(folder: &Path) -> Result<StatFs> {
+    statfs(folder).map_err(|error| {
         let message =
             format!("{}: cannot look at its file system: {error}; check its rights", folder.display());
         Error::new(ErrorKind::Unavailable, message).caused_by(error)
-    })?;
-    Ok(vec![file_system(&stat), room(&stat)])
+    })
+}
+
+fn free_bytes(stat: &StatFs) -> u64 {
+    stat.f_bavail.saturating_mul(u64::try_from(stat.f_bsize).unwrap_or(0))
 }
 
 fn file_system(stat: &StatFs) -> Finding {
     let (found, verdict) = named(stat.f_type);
     Finding {
-        setting: "file system".into(),
+        setting: FILE_SYSTEM.into(),
         found: Some(found.into()),
         wanted: "a local disk that keeps what it has synced".into(),
         verdict,
@@ -126,8 +158,7 @@ fn named(number: i64) -> (String, Verdict) {
 }
 
 fn room(stat: &StatFs) -> Finding {
-    let block = u64::try_from(stat.f_bsize).unwrap_or(0);
-    let free = stat.f_bavail.saturating_mul(block);
+    let free = free_bytes(stat);
     Finding {
         setting: "room on the disk".into(),
         found: Some(format!("{} MiB", free >> 20).into()),
@@ -142,7 +173,7 @@ mod tests {
 
     use semel::machine::claim::Ask;
     use semel::record::Keep;
-    use semel::store::{Store as _, Swap};
+    use semel::store::Swap;
     use semel::{Claim, Decision, Fingerprint, Key, Lapse, Outcome, Semel};
     use semel_testkit::ManualClock;
     use semel_testkit::sample::{LONG, ask, done};
@@ -166,8 +197,8 @@ mod tests {
     struct Walked;
 
     impl OperatedStore for Walked {
-        fn survives(&self) -> &'static str {
-            "a test"
+        fn survives(&self) -> String {
+            "a test".to_owned()
         }
     }
 
@@ -249,6 +280,18 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_file_system_that_forgets_is_a_broken_setting_of_an_opened_store() {
+        let folder = tempfile::tempdir_in("/dev/shm").expect("Linux has a file system in memory");
+        let opened = open(folder.path()).expect("is made");
+        assert!(opened.broken_settings().is_empty(), "nothing is checked yet");
+        opened.check().await.expect("is checked");
+        let broken = opened.broken_settings();
+        assert!(matches!(&*broken, [finding] if &*finding.setting == FILE_SYSTEM), "{broken:?}");
+        assert!(opened.survives().starts_with("kill -9 and nothing else"), "{}", opened.survives());
+        opened.ready().await.expect("takes claims all the same");
+    }
+
     #[test]
     fn a_file_system_that_forgets_breaks_the_promise() {
         assert_eq!(named(0x0102_1994).1, Verdict::Broken);
@@ -262,6 +305,9 @@ mod tests {
         let mut stat = statfs(place.path()).expect("is a file system");
         stat.f_bavail = 0;
         assert_eq!(room(&stat).verdict, Verdict::Broken);
+        let store = Arc::new(FileStore::open(place.path()).expect("is made"));
+        let folder = Folder { path: place.path().to_path_buf(), store };
+        assert!(!folder.is_setting(&room(&stat)) && folder.is_setting(&file_system(&stat)));
         stat.f_bavail = u64::MAX;
         assert_eq!(room(&stat).verdict, Verdict::Kept);
     }

@@ -13,8 +13,8 @@ const RECORD_BYTES_MAX: usize = 1_024;
 struct InMemory;
 
 impl OperatedStore for InMemory {
-    fn survives(&self) -> &'static str {
-        "nothing: it ends with its process"
+    fn survives(&self) -> String {
+        "nothing: it ends with its process".to_owned()
     }
 }
 

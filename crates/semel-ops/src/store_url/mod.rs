@@ -17,16 +17,20 @@
 //!
 //! - [`address`](Address): what was written, read and shown without its password.
 //! - [`opened`](Opened): a store, and what tools want to know of it.
+//! - [`not_ready`](NotReady): why a store takes no new claims, in a few words. `probe`: small asks that find it out.
 //! - `memory`, `file`, `postgres`, `redis`: how each of them is opened and looked at.
 
 mod address;
 mod file;
 mod memory;
+mod not_ready;
 mod opened;
 #[cfg_attr(not(feature = "postgres"), path = "no_postgres.rs")]
 mod postgres;
+mod probe;
 #[cfg_attr(not(feature = "redis"), path = "no_redis.rs")]
 mod redis;
 
 pub use address::{Address, DEFAULT, Url};
+pub use not_ready::NotReady;
 pub use opened::{Migrated, Opened, WakeUps};

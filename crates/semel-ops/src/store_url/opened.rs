@@ -5,9 +5,10 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use semel::store::{Filter, Finding, Store};
+use semel::store::{DurabilityDemand, Filter, Finding, SettingsWatch, Store};
 use semel::{RecordId, Result, Semel};
 
+use super::probe;
 use crate::lookup::Counted;
 use crate::lookup::walk::Walk;
 
@@ -18,14 +19,39 @@ pub(super) type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send +
 pub struct Opened {
     store: Arc<dyn Store>,
     operated: Box<dyn OperatedStore>,
+    /// What happens to new claims while a setting breaks the promise.
+    demand: DurabilityDemand,
+    /// Keeps what was last found, for a store that does not keep it by itself.
+    settings: Option<SettingsWatch>,
 }
 
 /// What tools want to know of a store beyond the four methods.
 pub(super) trait OperatedStore: Send + Sync {
-    fn survives(&self) -> &'static str;
+    /// What acknowledgements survive, in words, by what was found.
+    fn survives(&self) -> String;
 
     fn check(&self) -> Pending<'_, Vec<Finding>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Whether a finding is a setting that what was acknowledged depends on, and not only room for more.
+    fn is_setting(&self, _finding: &Finding) -> bool {
+        true
+    }
+
+    /// The settings that break the promise, by the last check; `None` for a store that does not remember them.
+    fn broken_settings(&self) -> Option<Arc<[Finding]>> {
+        None
+    }
+
+    /// Whether new claims are refused while this setting is broken, whatever was demanded.
+    fn always_refuses(&self, _broken: &Finding) -> bool {
+        false
+    }
+
+    /// Whether a new claim could be taken now. `store` is this store, as an engine sees it.
+    fn ready<'a>(&'a self, store: &'a Arc<dyn Store>) -> Pending<'a, ()> {
+        Box::pin(probe::load(store))
     }
 
     fn wake_ups(&self, _semel: &Semel) -> Option<WakeUps> {
@@ -70,7 +96,16 @@ pub enum Migrated {
 
 impl Opened {
     pub(super) fn new(store: Arc<dyn Store>, operated: impl OperatedStore + 'static) -> Self {
-        Self { store, operated: Box::new(operated) }
+        let demand = DurabilityDemand::AsConfigured;
+        let settings = operated.broken_settings().is_none().then(|| SettingsWatch::new(demand, &[]));
+        Self { store, operated: Box::new(operated), demand, settings }
+    }
+
+    /// The same store, whose new claims are refused or not while a setting breaks the promise.
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    pub(super) fn demanding(mut self, demand: DurabilityDemand) -> Self {
+        self.demand = demand;
+        self
     }
 
     /// The store, to be shared with an engine.
@@ -78,14 +113,40 @@ impl Opened {
         Arc::clone(&self.store)
     }
 
-    /// What the store's acknowledgements survive, in words for people.
-    pub fn survives(&self) -> &'static str {
+    /// What the store's acknowledgements survive, in words for people, by the settings that were found.
+    pub fn survives(&self) -> String {
         self.operated.survives()
     }
 
-    /// Looks at everything that the store's promise depends on.
+    /// Reads everything that the store's promise depends on. A change since the last check is logged, and the gauge
+    /// `semel_store_settings_broken` set.
     pub async fn check(&self) -> Result<Vec<Finding>> {
-        self.operated.check().await
+        let findings = self.operated.check().await?;
+        if let Some(settings) = &self.settings {
+            let is_setting = |finding: &&Finding| self.operated.is_setting(finding);
+            settings.note(&findings.iter().filter(is_setting).cloned().collect::<Vec<_>>());
+        }
+        Ok(findings)
+    }
+
+    /// The settings that break the promise, by the last check.
+    pub fn broken_settings(&self) -> Arc<[Finding]> {
+        let remembered = self.operated.broken_settings();
+        remembered.or_else(|| self.settings.as_ref().map(SettingsWatch::broken)).unwrap_or_default()
+    }
+
+    /// Whether new claims are refused, because a setting breaks the promise by the last check.
+    pub fn refuses_claims(&self) -> bool {
+        let refuses = |broken: &Finding| {
+            self.demand == DurabilityDemand::Demanded || self.operated.always_refuses(broken)
+        };
+        self.broken_settings().iter().any(refuses)
+    }
+
+    /// Whether a new claim could be taken now, found out by what a claim needs: on PostgreSQL and Redis, a small write. The
+    /// error is that of the store; [`NotReady`](super::NotReady) names its cause.
+    pub async fn ready(&self) -> Result<()> {
+        self.operated.ready(&self.store).await
     }
 
     /// Wakes those who wait in this engine as soon as another process settles their record, for as long as the answer is

@@ -3,19 +3,25 @@
 use std::sync::Arc;
 
 use semel::Semel;
-use semel::store::Finding;
+use semel::store::{DurabilityDemand, Finding, Store};
 use semel_postgres::{Config, Durability, PostgresStore};
 
 use super::address::Url;
 use super::opened::{Migrated, Opened, OperatedStore, Pending, WakeUps};
+use super::probe;
 
 impl OperatedStore for PostgresStore {
-    fn survives(&self) -> &'static str {
-        "kill -9, a crash of the server, loss of power, and a failover to a synchronous standby"
+    fn survives(&self) -> String {
+        // Whether there is a standby is not known here, so no failover is promised.
+        "kill -9, a crash of the server, and loss of power".to_owned()
     }
 
     fn check(&self) -> Pending<'_, Vec<Finding>> {
         Box::pin(PostgresStore::check(self))
+    }
+
+    fn ready<'a>(&'a self, store: &'a Arc<dyn Store>) -> Pending<'a, ()> {
+        Box::pin(probe::write(store))
     }
 
     fn wake_ups(&self, semel: &Semel) -> Option<WakeUps> {
@@ -24,7 +30,10 @@ impl OperatedStore for PostgresStore {
 }
 
 pub(super) fn open(url: &Url) -> Pending<'_, Opened> {
-    Box::pin(async { Ok(opened(PostgresStore::connect(url.with_password()).await?)) })
+    Box::pin(async {
+        let store = opened(PostgresStore::connect(url.with_password()).await?);
+        Ok(store.demanding(demand(url.parameter("durability"))))
+    })
 }
 
 /// The store, also if its server cannot keep the promise: only to say why not.
@@ -44,4 +53,12 @@ pub(super) fn migrate(url: &Url) -> Pending<'_, Migrated> {
 
 fn opened(store: PostgresStore) -> Opened {
     Opened::new(Arc::new(store.clone()), store)
+}
+
+/// What the URL demands of the server's settings: the promise, unless it says otherwise.
+fn demand(durability: Option<&str>) -> DurabilityDemand {
+    match durability {
+        Some("as-configured") => DurabilityDemand::AsConfigured,
+        _ => DurabilityDemand::Demanded,
+    }
 }

@@ -1,6 +1,7 @@
 //! Counts: what was decided here, and what is in the store.
 
 use semel::Stats;
+use semel::store::Finding;
 use serde::Serialize;
 
 use super::ask::{Answer, Look, admit};
@@ -8,6 +9,7 @@ use super::ask::{Answer, Look, admit};
 use super::openapi::Looked;
 use super::problem::Problem;
 use crate::access::Need;
+use crate::state::AppState;
 use semel_ops::lookup::Counted;
 use semel_ops::record_json::{Moment, millis};
 
@@ -42,8 +44,30 @@ struct StoreView<'a> {
     /// Its address, without secrets.
     #[cfg_attr(feature = "openapi", schema(example = "file:./semel-data"))]
     address: &'a str,
-    /// What its acknowledgements survive.
-    survives: &'a str,
+    /// What its acknowledgements survive, by the settings that were found.
+    survives: String,
+    /// Whether it takes new claims, by a probe of the last 20 seconds.
+    ready: bool,
+    /// Why it takes none; `null` if it does.
+    #[cfg_attr(feature = "openapi", schema(example = "it is read-only; new claims fail"))]
+    not_ready: Option<String>,
+    /// The settings of its server that break the promise; checked every 20 seconds.
+    broken_settings: Vec<BrokenSetting>,
+}
+
+/// A setting of the store's server that breaks the promise: what is acknowledged could be lost.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+struct BrokenSetting {
+    /// The server's own name for it.
+    #[cfg_attr(feature = "openapi", schema(example = "synchronous_commit"))]
+    setting: String,
+    /// What it is set to.
+    #[cfg_attr(feature = "openapi", schema(example = "off"))]
+    found: Option<String>,
+    /// What the promise needs.
+    #[cfg_attr(feature = "openapi", schema(example = "on"))]
+    wanted: String,
 }
 
 /// How many records are in which state, within the token's scope; found out in the background.
@@ -60,6 +84,29 @@ pub(super) struct CensusView {
     as_of: Option<Moment>,
     /// How long it took.
     took_ms: u64,
+}
+
+impl<'a> StoreView<'a> {
+    fn of(served: &'a AppState) -> Self {
+        let status = served.health.latest();
+        Self {
+            address: &served.store_address,
+            survives: served.store.survives(),
+            ready: status.not_ready.is_none(),
+            not_ready: status.not_ready.map(|_| status.to_string()),
+            broken_settings: status.broken_settings.iter().map(BrokenSetting::from).collect(),
+        }
+    }
+}
+
+impl From<&Finding> for BrokenSetting {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            setting: finding.setting.to_string(),
+            found: finding.found.as_deref().map(str::to_owned),
+            wanted: finding.wanted.to_string(),
+        }
+    }
 }
 
 impl From<Stats> for Decisions {
@@ -93,7 +140,7 @@ pub(super) async fn stats(look: Look) -> Result<Answer, Problem> {
     let scope = asker.0.scope();
     Answer::of(&StatsAnswer {
         decisions: scope.is_empty().then(|| served.semel.stats().into()),
-        store: StoreView { address: &served.store_address, survives: served.store.survives() },
+        store: StoreView::of(&served),
         census: (&*served.census.latest(scope)).into(),
     })
 }

@@ -11,6 +11,7 @@ use maud::{DOCTYPE, Markup, html};
 use sha2::{Digest, Sha256};
 
 use super::session::Visitor;
+use super::store_banner::banner;
 use semel_ops::format::scope;
 
 /// For a year, and never asked for again meanwhile.
@@ -59,6 +60,7 @@ pub(super) fn framed(visitor: Option<&Visitor>, frame: &Frame<'_>, content: &Mar
                         @if let Some(visitor) = visitor { (tabs(frame.tab)) (who(visitor)) }
                     }
                 }
+                @if let Some(visitor) = visitor { (banner(&visitor.store)) }
                 main #main tabindex="-1" { (content) }
                 footer.bottom {
                     p { "semel makes work happen once. All times are UTC, on the store's clock." }

@@ -4,7 +4,7 @@
 //! given; nothing here writes HTML by any other road, and no page holds a script or a style of its own.
 //!
 //! - `router`: which path is answered by what. `session`: who looks at a page, and forms; `login`: the way in and out.
-//! - `frame`: what all pages share. `answer`: a page as a response, and what stands on it if something went wrong.
+//! - `frame`: what all pages share. `store_banner`: what they say while the store is not well. `answer`: a page as a response, and what stands on it if something went wrong.
 //! - `overview`, `keys`, `pipelines`: the pages. `parts`: what they are made of. `query`: what a page was asked for.
 
 mod answer;
@@ -17,6 +17,7 @@ mod pipelines;
 mod query;
 mod router;
 mod session;
+mod store_banner;
 
 pub use answer::not_found;
 pub use router::router;

@@ -61,7 +61,7 @@ pub(super) async fn show(State(served): State<Arc<AppState>>, visitor: Visitor) 
             }
             (oldest(("Running", "running"), "Oldest first.", &counted.oldest_running, counted.running, now))
         }
-        (store(&served, &probe))
+        (store(&served, &visitor, &probe))
     };
     Ok(shown(&visitor, &Frame { title: "Overview", tab: Tab::Overview }, &content))
 }
@@ -214,7 +214,7 @@ fn feed() -> Markup {
     }
 }
 
-fn store(served: &AppState, probe: &Probe) -> Markup {
+fn store(served: &AppState, visitor: &Visitor, probe: &Probe) -> Markup {
     html! {
         section.card aria-labelledby="store-title" {
             h2 #store-title { "Store" }
@@ -225,7 +225,7 @@ fn store(served: &AppState, probe: &Probe) -> Markup {
                         dt { "Health" }
                         dd {
                             @match &probe.trouble {
-                                None => { (labelled("done", "answers")) " " span.muted { "in " (millis(probe.took)) } }
+                                None => { (labelled("done", "answers")) " " span.muted { "in " (millis(probe.took)) } (claims(visitor)) }
                                 Some(trouble) => { strong.wrong { "does not answer: " } (trouble) }
                             }
                         }
@@ -234,6 +234,13 @@ fn store(served: &AppState, probe: &Probe) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// What a store that answers may still lack.
+fn claims(visitor: &Visitor) -> Markup {
+    html! {
+        @if !visitor.store.is_fine() { "; " strong.wrong { (visitor.store) } }
     }
 }
 

@@ -15,6 +15,7 @@ use subtle::ConstantTimeEq;
 use super::answer::{Refused, see_other};
 use super::query::encode;
 use crate::access::{Caller, Need};
+use crate::monitoring::StoreStatus;
 use crate::state::AppState;
 
 /// The cookie's name.
@@ -36,6 +37,8 @@ pub(super) struct Visitor {
     is_over_tls: bool,
     /// Whether there are tokens, so that there is something to log out of.
     pub(super) is_known: bool,
+    /// How the store is, for the banner of the page.
+    pub(super) store: StoreStatus,
 }
 
 impl Visitor {
@@ -69,18 +72,18 @@ impl FromRequestParts<Arc<AppState>> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, served: &Arc<AppState>) -> Result<Self, Refused> {
         let is_over_tls = is_over_tls(parts);
-        let session = session_of(&parts.headers);
+        let (session, store) = (session_of(&parts.headers), served.health.latest());
         if served.tokens.is_empty() {
             let (session, is_new) = match session {
                 Some(session) => (session, false),
                 None => (URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>()), true),
             };
             let caller = Arc::new(Caller::local());
-            return Ok(Self { caller, session, is_new, is_over_tls, is_known: false });
+            return Ok(Self { caller, session, is_new, is_over_tls, is_known: false, store });
         }
         let known = session.and_then(|session| Some((served.tokens.caller(&session)?, session)));
         let Some((caller, session)) = known else { return Err(to_login(parts)) };
-        let visitor = Self { caller, session, is_new: false, is_over_tls, is_known: true };
+        let visitor = Self { caller, session, is_new: false, is_over_tls, is_known: true, store };
         match visitor.caller.admit(1) {
             Ok(()) => Ok(visitor),
             Err(wait) => Err(Refused::quota(&visitor, wait)),

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -11,17 +10,12 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode, Uri};
-use semel::Key;
-use tokio::time::timeout;
 
 use super::guard::{self, Guard};
 use crate::access::{Authenticated, Need};
 use crate::api::problem::{Code, Problem};
 use crate::state::AppState;
 use crate::{admin, api, dashboard};
-
-/// How long the store may take to answer.
-const STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,27 +95,18 @@ async fn alive() -> Response {
     text(StatusCode::OK, "alive\n")
 }
 
+/// Whether this process can do its work now, or why not. The answer needs no token, so the messages of the store stay in the log.
 async fn ready(State(served): State<Arc<AppState>>) -> Response {
-    match not_ready(&served).await {
-        None => text(StatusCode::OK, "ready\n"),
-        Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
-    }
-}
-
-/// Why a process cannot do its work now; `None` if it can. Anybody may ask, so what the store said stays in the log.
-async fn not_ready(served: &AppState) -> Option<&'static str> {
     if served.waits.is_draining() {
-        return Some("draining: nothing new is taken");
+        return text(StatusCode::SERVICE_UNAVAILABLE, "not ready: draining: nothing new is taken\n");
     }
-    // Nobody claims this key; that it is not there is an answer, too.
-    let Ok(key) = Key::new("semel.readyz", "probe") else { return Some("the probe's key is none") };
-    match timeout(STORE_TIMEOUT, served.semel.get(&key)).await {
-        Ok(Ok(_)) => None,
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "semel: the store cannot be asked");
-            Some("store: it answers with an error, which is in the log")
-        }
-        Err(_) => Some("store: no answer within a second"),
+    let status = served.health.now().await;
+    if status.is_fine() {
+        text(StatusCode::OK, "ready\n")
+    } else if status.not_ready.is_some() {
+        text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: store: {status}\n"))
+    } else {
+        text(StatusCode::OK, format!("ready; store: {status}\n"))
     }
 }
 

@@ -15,6 +15,7 @@ use super::settings::ServerSettings;
 use super::waits::Waits;
 use crate::access::{Audit, Tokens};
 use crate::admin;
+use crate::monitoring::StoreHealth;
 use crate::state::AppState;
 use semel_listen::{Acceptor, Drained, InFlight, Peers, Phase, listen};
 use semel_ops::store_url::WakeUps;
@@ -50,6 +51,7 @@ impl Server {
         let served = Arc::new(AppState {
             audit: Audit::to(settings.audit.clone())?,
             waits: Waits::new(settings.waiting_max),
+            health: StoreHealth::start(Arc::clone(&opened), settings.store_check_every),
             ..AppState::new(semel, opened, settings.store.to_string(), settings.tokens.clone())
         });
         let (phase, watched) = watch::channel(Phase::Serving);
@@ -78,8 +80,8 @@ impl Server {
         self.listening
     }
 
-    /// What the store's acknowledgements survive, in words for people.
-    pub fn survives(&self) -> &'static str {
+    /// What the store's acknowledgements survive, in words for people, by the settings that were found.
+    pub fn survives(&self) -> String {
         self.served.store.survives()
     }
 

@@ -2,12 +2,14 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use http::HeaderMap;
 use semel::{Error, ErrorKind, Result};
 
 use super::waits::WAITING_MAX;
 use crate::access::Tokens;
+use crate::monitoring::StoreHealth;
 use semel_listen::{Limits, ListenerConfig};
 use semel_ops::store_url::Address;
 
@@ -27,6 +29,8 @@ pub struct ServerSettings {
     pub audit: Option<PathBuf>,
     /// Requests that wait at once, for a record to settle.
     pub waiting_max: usize,
+    /// How often the settings of the store's server are checked. No file sets it: tests do not wait for 20 s.
+    pub store_check_every: Duration,
     /// What joins the span of a request to the trace that its head names, if somebody collects traces.
     pub join_trace: Option<fn(&tracing::Span, &HeaderMap)>,
 }
@@ -46,6 +50,7 @@ impl ServerSettings {
             tokens: Tokens::none(),
             audit: None,
             waiting_max: WAITING_MAX,
+            store_check_every: StoreHealth::CHECK_EVERY,
             join_trace: None,
         }
     }

@@ -5,8 +5,9 @@
 (() => {
   'use strict';
 
-  const parts = () => document.querySelectorAll('[data-live]');
-  if (!parts().length || !window.EventSource || !window.DOMParser) return;
+  // What is marked `data-live-too` is kept up to date on a page that has live parts, and makes no page live by itself.
+  const parts = () => document.querySelectorAll('[data-live], [data-live-too]');
+  if (!document.querySelector('[data-live]') || !window.EventSource || !window.DOMParser) return;
 
   const RATES_EVERY_MS = 5000;
   const POLL_EVERY_MS = 10000;

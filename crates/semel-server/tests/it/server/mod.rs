@@ -9,3 +9,4 @@ mod ending;
 mod host;
 mod lines;
 mod started;
+mod store_health;
