@@ -1,15 +1,14 @@
 //! The store: four questions, each one statement.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::store::{
     Answer, Caching, Finding, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, Swaps, Swept,
 };
 use semel::{Error, ErrorKind, RecordId, Result};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -31,8 +30,6 @@ const SWEPT_AT_ONCE_MAX: usize = 256;
 const LOOKED_AT_MAX: usize = 20_000;
 /// How many times as long as a swap a sweep or a page of a list may take.
 const CHORE_FACTOR: u32 = 6;
-/// How long a refused write means that a store is not ready.
-const REFUSAL_STANDS: Duration = Duration::from_secs(10);
 
 /// Records in a PostgreSQL database, shared by any number of processes. Cheap to clone.
 ///
@@ -50,8 +47,6 @@ pub(crate) struct Connections {
     chores: Reconnecting,
     /// For writes that only wait for the synchronous standby. Connected if there is one.
     barriers: Reconnecting,
-    /// Why the server refused the last write, if it did: a disk that is full for one table may take other writes.
-    refusal: Mutex<Option<(Instant, Error)>>,
 }
 
 impl PostgresStore {
@@ -72,7 +67,6 @@ impl PostgresStore {
             loads: connection(Purpose::Reads, config.reply_within),
             chores: connection(Purpose::Reads, config.reply_within.saturating_mul(CHORE_FACTOR)),
             barriers: connection(Purpose::Writes, config.reply_within),
-            refusal: Mutex::default(),
             servers: Arc::clone(&servers),
         };
         // Whatever is wrong should be returned now, and not to the first claim.
@@ -89,16 +83,6 @@ impl PostgresStore {
     /// broken, new claims are refused, unless the URL says `durability=as-configured`.
     pub fn broken_settings(&self) -> Arc<[Finding]> {
         self.connections.servers.health.watch.broken()
-    }
-
-    /// Makes a write of the kind that a claim needs: an error on a server that is read-only, full or out of connections, or
-    /// whose synchronous standby does not answer.
-    pub async fn ready(&self) -> Result<()> {
-        if let Some(error) = self.connections.recent_refusal() {
-            return Err(error);
-        }
-        let (_turn, connection) = self.connections.least_busy();
-        connection.ask(Question::Known(Known::Barrier), &[]).await.map(drop)
     }
 
     /// What acknowledgements survive, in words, by the settings that were found last.
@@ -144,20 +128,6 @@ impl Connections {
         timeout(within, read).await.unwrap_or_else(|_| Err(no_reply(within, false)))
     }
 
-    /// Why the server refused the last write, if that was a moment ago.
-    fn recent_refusal(&self) -> Option<Error> {
-        let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        refusal.filter(|(at, _)| at.elapsed() < REFUSAL_STANDS).map(|(_, error)| error)
-    }
-
-    /// Remembers whether the server took a write.
-    fn note_write<T>(&self, written: Result<T>) -> Result<T> {
-        let refusal = written.as_ref().err().filter(|error| error.kind() == ErrorKind::Unavailable);
-        let refusal = refusal.map(|error| (Instant::now(), error.clone()));
-        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
-        written
-    }
-
     async fn swap(self: Arc<Self>, swaps: Swaps) -> Result<Answer<SwapReplies>> {
         if self.servers.health.watch.take_due() {
             let connections = Arc::clone(&self);
@@ -165,7 +135,7 @@ impl Connections {
         }
         let (_turn, connection) = self.least_busy();
         // A new session may be on a server with other settings.
-        self.note_write(connection.session().await)?;
+        connection.session().await?;
         let mut batch = Batch::new(swaps, self.servers.health.watch.refusal().as_ref());
         if batch.is_answered() {
             let now = self.load(&[]).await?.now;
@@ -173,7 +143,7 @@ impl Connections {
         }
         let mut server = None;
         while batch.go_on()? {
-            let answered = self.note_write(self.swap_round(connection, &batch).await);
+            let answered = self.swap_round(connection, &batch).await;
             let answered = answered.map_err(|error| batch.after_others(error))?;
             batch.hear(&answered.rows)?;
             server = answered.server;

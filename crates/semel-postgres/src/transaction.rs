@@ -138,7 +138,13 @@ impl RecordOnceIn for Semel {
         outcome: Outcome,
     ) -> Result<RecordedOnce> {
         let swap_loop = self.record_once_loop(&claim, outcome)?;
-        self.recorded(drive(&mut transaction, swap_loop).await?)
+        let recorded = self.recorded(drive(&mut transaction, swap_loop).await?)?;
+        if let RecordedOnce::Replay(replay) = &recorded {
+            // The store shows an outcome only if the synchronous standby has it; a transaction that is under way cannot wait
+            // for that.
+            self.get(&replay.record().key).await?;
+        }
+        Ok(recorded)
     }
 }
 

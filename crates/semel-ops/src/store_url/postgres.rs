@@ -12,12 +12,15 @@ use super::probe;
 
 impl OperatedStore for PostgresStore {
     fn survives(&self) -> String {
-        // Whether there is a standby is not known here, so no failover is promised.
-        "kill -9, a crash of the server, and loss of power".to_owned()
+        PostgresStore::survives(self)
     }
 
     fn check(&self) -> Pending<'_, Vec<Finding>> {
         Box::pin(PostgresStore::check(self))
+    }
+
+    fn broken_settings(&self) -> Option<Arc<[Finding]>> {
+        Some(PostgresStore::broken_settings(self))
     }
 
     fn ready<'a>(&'a self, store: &'a Arc<dyn Store>) -> Pending<'a, ()> {

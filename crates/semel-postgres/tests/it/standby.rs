@@ -1,7 +1,7 @@
 //! A synchronous standby that is cut off: what it does not have is not acknowledged, and not shown.
 
 use semel::{Claim, Decision, ErrorKind, Key, Outcome, Permit, Semel};
-use semel_postgres::{PostgresStore, migrate};
+use semel_postgres::{PostgresStore, RecordOnceIn, migrate};
 use test_services::{Link, Postgres, Standby};
 
 use crate::server::{granted, key};
@@ -122,6 +122,11 @@ async fn an_outcome_that_a_restarted_primary_found_in_its_log_is_shown_once_the_
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(other.get(&key).await.is_err());
     }
+    let mut client = crate::server::client(&pair.primary.url()).await;
+    let transaction = client.transaction().await.unwrap();
+    let recorded = other.record_once_in(&transaction, Claim::new(&key), Outcome::success(*b"ch_2")).await;
+    assert!(recorded.is_err(), "the standby does not have it: {recorded:?}");
+    transaction.rollback().await.unwrap();
     pair.link.mend();
     let mut decision = Err(String::new());
     for _ in 0..200 {
