@@ -31,6 +31,7 @@ mod serve;
 mod serving;
 mod settle;
 mod show;
+mod store_health;
 mod terminal;
 mod tools;
 mod transfer;
