@@ -48,9 +48,9 @@ pub(crate) async fn finding(wire: &Wire) -> Result<Finding> {
     let missing = missing(wire).await?;
     let verdict = if missing.is_none() { Verdict::Kept } else { Verdict::Broken };
     Ok(Finding {
-        setting: "rights".into(),
-        found: Some(if missing.is_none() { "all".into() } else { "some are missing".into() }),
-        wanted: missing.map_or_else(|| "all".into(), Into::into),
+        setting: "set of rights".into(),
+        found: Some(if missing.is_none() { "complete".into() } else { "incomplete".into() }),
+        wanted: missing.map_or_else(|| "complete".into(), Into::into),
         verdict,
     })
 }

@@ -122,7 +122,7 @@ fn a_schema_is_made_once_and_asked_for_until_then() {
     let error = semel_says(&format!("--store {url} stats")).failed();
     assert!(error.contains("semel migrate"), "{error}");
     let first = semel_says(&format!("--store {url} migrate")).fine();
-    assert!(first.contains("has its schema now, version 2"), "{first}");
+    assert!(first.contains("has its schema now, version 3"), "{first}");
     let second = semel_says(&format!("--store {url} migrate")).fine();
     assert!(second.contains("is up to date"), "{second}");
     semel_says(&format!("--store {url} stats")).fine();

@@ -64,7 +64,7 @@ async fn a_right_that_was_taken_away_is_found_by_the_next_check() {
     let store = PostgresStore::connect(&url).await.unwrap();
     client(&owner).await.batch_execute(&format!("REVOKE DELETE ON semel_records FROM {role}")).await.unwrap();
     let findings = store.check().await.unwrap();
-    let rights = findings.iter().find(|finding| &*finding.setting == "rights").unwrap();
+    let rights = findings.iter().find(|finding| &*finding.setting == "set of rights").unwrap();
     assert_eq!(rights.verdict, Verdict::Broken);
     assert!(rights.wanted.contains("GRANT DELETE ON table semel_records"), "{rights:?}");
 }

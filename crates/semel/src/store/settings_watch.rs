@@ -100,8 +100,8 @@ impl SettingsWatch {
         Some(Error::new(
             ErrorKind::Unavailable,
             format!(
-                "{setting} is {found} on the store's server, so what is acknowledged could be lost, and new claims are \
-                 refused; set it to {wanted}"
+                "{setting} is {found} on the store's server, so its promise cannot be kept, and new claims are refused; \
+                 wanted: {wanted}"
             ),
         ))
     }
