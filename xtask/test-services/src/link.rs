@@ -144,7 +144,7 @@ impl Link {
         });
     }
 
-    /// How many connections there are, as far as the link was told of their end.
+    /// How many connections there are, as far as the link knows of their end.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections.len()
     }

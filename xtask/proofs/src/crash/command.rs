@@ -38,8 +38,8 @@ const CONSUMERS_FEW: u64 = 100;
 
 /// Kill a store at random instants, or cut its power, and look whether it kept its word.
 ///
-/// A victim drives a store with many callers and says aloud what was acknowledged. After each crash the store must hold all of it:
-/// nothing lost, nothing granted twice, nothing that nobody wrote. Choices come from the seed; what the machine does at
+/// A victim drives a store with many callers and prints what was acknowledged. After each crash the store must hold all of it:
+/// nothing lost, nothing granted twice, nothing that was never written. Choices come from the seed; what the machine does at
 /// which instant does not.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -152,7 +152,7 @@ enum What {
     /// The machine keeps what a killed process wrote, synced or not: a power cut would lose more of `everysec`, up to the last
     /// second or two. Control: without an append-only file something must be found lost.
     Redis(Rounds),
-    /// A master of a Redis Cluster is killed under load, and its replica takes over: how much is lost, and for how long nobody
+    /// A master of a Redis Cluster is killed under load, and its replica takes over: how much is lost, and for how long no caller
     /// is served.
     ///
     /// A master that is cut off instead of killed acknowledges on, for up to `cluster-node-timeout`, and loses all of that: not
@@ -168,7 +168,7 @@ enum What {
     ///
     /// Files of lines, NATS and RabbitMQ, on the file store and on PostgreSQL. The offset never passes an event without a
     /// receipt, and nothing is acknowledged without one; in one transaction with its receipt an effect happens exactly once; a
-    /// lapsed run is run again, by an attempt that says so, or held until somebody has looked. Controls: consumers that commit
+    /// lapsed run is run again, by an attempt that says so, or held until an operator decides. Controls: consumers that commit
     /// or acknowledge first, and effects beside the transaction, must be found out.
     Consumer(Rounds),
 }
@@ -176,7 +176,7 @@ enum What {
 /// How often, and by which choices.
 #[derive(Debug, clap::Args)]
 struct Rounds {
-    /// How often; a few times unless said, as the tests of every change do.
+    /// How often; by default a few times, as the tests of every change do.
     rounds: Option<u64>,
     /// Where every choice comes from; default: random.
     #[arg(long)]

@@ -70,7 +70,7 @@ impl Postgres {
         // SIGQUIT is PostgreSQL's immediate stop.
         let server = Self { process: Process::new(place, "QUIT")?, programs, settings, take };
         let mut initdb = server.command("initdb");
-        // The folder is new: if the machine dies while it is filled, nobody needs it.
+        // The folder is new: if the machine dies while it is filled, it is not needed.
         initdb.args(["--auth=trust", "--username=semel", "--no-locale", "--encoding=UTF8", "--no-sync"]);
         run(initdb.arg("--pgdata").arg(server.data()))?;
         server.write_settings()?;
@@ -142,7 +142,7 @@ impl Postgres {
         self.process.start(command, |pid| Ok(is_ready(&pid_file, pid)))
     }
 
-    /// Writes the settings where the server reads them when it starts, or is told to.
+    /// Writes the settings where the server reads them when it starts or reloads.
     pub(super) fn write_settings(&self) -> Result<()> {
         self.process.place.write("data/postgresql.conf", &self.settings.to_text()).map(drop)
     }
@@ -151,7 +151,7 @@ impl Postgres {
         self.process.place.folder.join("data")
     }
 
-    /// One of PostgreSQL's programs, run by whoever runs the server.
+    /// One of PostgreSQL's programs, run as the user of the server.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = self.process.place.user.command(&self.programs.join(program));
         command.current_dir(&self.process.place.folder);

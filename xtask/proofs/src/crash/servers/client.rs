@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use futures_util::future::join_all;
 use semel::record::PermitId;
 use semel::{Claim, Decision, ErrorKind, Key, Outcome, Permit, ReleaseAnswer, Semel};
 use semel_ops::store_url::Address;
@@ -194,10 +195,11 @@ impl Client {
     pub(super) async fn stop(self) {
         self.note_asks_under_way();
         self.is_stopped.store(true, Ordering::SeqCst);
-        for (_, mut task) in self.callers {
-            if tokio::time::timeout(STOP_WITHIN, &mut task).await.is_err() {
-                task.abort();
-            }
+        let aborts: Vec<_> = self.callers.iter().map(|(_, task)| task.abort_handle()).collect();
+        let tasks = self.callers.into_iter().map(|(_, task)| task);
+        drop(tokio::time::timeout(STOP_WITHIN, join_all(tasks)).await);
+        for abort in aborts {
+            abort.abort();
         }
     }
 }

@@ -37,7 +37,7 @@ fn fail_over(stage: &mut Stage, primary: &mut Postgres, kind: Standby) -> Result
     Ok(())
 }
 
-/// A standby that nobody waits for must be found to lack something, or nothing above means anything.
+/// A standby that the primary does not wait for must be found to lack something, or nothing above means anything.
 fn control(stage: &Stage) -> Result<()> {
     let mut stage = stage.another("crash failover: control: an asynchronous standby", Tolerance::Counted);
     let mut primary = Postgres::start_in_memory(&[])?;

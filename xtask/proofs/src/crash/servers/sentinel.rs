@@ -1,7 +1,7 @@
 //! `cargo xtask crash sentinel`: the master of Redis cannot be reached, by all or by its replica and the sentinel, who replace it.
 //!
 //! A replica of Redis is asynchronous: what the master acknowledged and the replica did not get is lost. With
-//! `min-replicas-to-write` a master without its replica soon takes no more writes; without it, a client that is not told of
+//! `min-replicas-to-write` a master without its replica soon takes no more writes; without it, a client that does not hear of
 //! the new master goes on writing to the old one.
 
 use std::thread;
