@@ -155,38 +155,38 @@ async fn partition(settings: &[(&str, &str)]) -> (Duration, usize, usize, Durati
     let enough = until("it answers", || async { size(&replica) }).await + 200;
     until("the new master takes more", || async { size(&replica).filter(|size| *size > enough) }).await;
     stop.store(true, Ordering::Release);
-    let (mut acknowledged, mut lost, mut last) = (0, 0, Duration::ZERO);
+    let (mut acknowledged, mut lost, mut latest) = (0, 0, Duration::ZERO);
     for writer in writers {
         for (key, at) in writer.await.unwrap().into_iter().filter(|(_, at)| *at > cut_at) {
             acknowledged += 1;
             if !holds(&replica, &key) {
                 lost += 1;
-                last = last.max(at - cut_at);
+                latest = latest.max(at - cut_at);
             }
         }
     }
     println!(
-        "{settings:?}: served after {served:?}; {lost} of {acknowledged} lost, the last acknowledged after {last:?}"
+        "{settings:?}: served after {served:?}; {lost} of {acknowledged} lost, the last acknowledged after {latest:?}"
     );
-    (served, acknowledged, lost, last)
+    (served, acknowledged, lost, latest)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_that_is_cut_off_loses_what_it_acknowledged_before_the_switch_and_nothing_later() {
-    let (served, acknowledged, lost, last) = partition(&[]).await;
+    let (served, acknowledged, lost, latest) = partition(&[]).await;
     assert!(served < Duration::from_secs(10), "{served:?}");
     // The control of the test below: a master that needs no replica goes on until the switch.
     assert!(lost > 0 && lost < acknowledged, "{lost} of {acknowledged}");
-    assert!(last < served + Duration::from_secs(1), "{last:?}");
+    assert!(latest < served + Duration::from_secs(1), "{latest:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_that_needs_a_replica_stops_soon_after_it_is_cut_off_and_the_new_one_serves() {
     let settings = [("min-replicas-to-write", "1"), ("min-replicas-max-lag", "1")];
-    let (served, acknowledged, lost, last) = partition(&settings).await;
+    let (served, acknowledged, lost, latest) = partition(&settings).await;
     assert!(served < Duration::from_secs(10), "{served:?}");
     // Its replicas were disconnected, which it notices at once; one that is merely silent it notices after a second or two.
-    assert!(last < Duration::from_secs(2), "{lost} of {acknowledged}, the last after {last:?}");
+    assert!(latest < Duration::from_secs(2), "{lost} of {acknowledged}, the last after {latest:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
