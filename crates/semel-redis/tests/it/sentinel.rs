@@ -226,6 +226,23 @@ async fn noreplicas_asks_the_sentinels_at_once() {
 }
 
 #[tokio::test]
+async fn readonly_asks_the_sentinels_at_once() {
+    let (deposed, other) =
+        (Redis::start(AppendFsync::EverySecond).unwrap(), Redis::start(AppendFsync::EverySecond).unwrap());
+    let sentinel = FakeSentinel::start(deposed.port(), Announcing::No).await;
+    let store = RedisStore::connect(&FakeSentinel::url(&[&sentinel])).await.unwrap();
+    put(&store, LONG).await;
+    deposed.ask(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]).unwrap();
+    let error = swap(&store, first(&sample::key("refused").unwrap(), LONG)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    assert!(error.to_string().contains("READONLY"), "{error}");
+    sentinel.name(other.port(), 2);
+    let key = sample::key("after").unwrap();
+    swap(&store, first(&key, LONG)).await.unwrap();
+    assert!(holds(&other, &key));
+}
+
+#[tokio::test]
 async fn an_announcement_is_followed_at_once_and_without_one_the_sentinels_are_asked_every_second() {
     for announcing in [Announcing::Yes, Announcing::No] {
         let (old, new) = (
