@@ -130,17 +130,17 @@ impl MasterInspection {
         let durability = (found != Durability::Unreadable).then_some(found.as_str());
         let release = settings.release.as_deref();
         let policy = settings.maxmemory_policy.as_deref();
-        let rights = if self.refused.is_empty() {
-            "all".to_owned()
+        let (rights, wanted_rights) = if self.refused.is_empty() {
+            ("all".to_owned(), "all")
         } else {
-            format!("not {}", self.refused.join(", "))
+            (format!("not {}", self.refused.join(", ")), grant)
         };
         vec![
             finding(at("redis_version"), release, "6.2 or newer", |found| number(found) >= Some((6, 2))),
             finding(at("role"), settings.role.as_deref(), "master", is("master")),
             finding(at(EVICTION), policy, "noeviction", is("noeviction")),
             finding(at("durability"), durability, wanted.as_str(), |_| found >= wanted),
-            finding(at("rights"), Some(&rights), grant, |_| self.refused.is_empty()),
+            finding(at("rights"), Some(&rights), wanted_rights, |_| self.refused.is_empty()),
         ]
     }
 }

@@ -32,6 +32,14 @@ pub(crate) struct Topology {
 
 impl Topology {
     pub(crate) async fn connect(config: Config) -> Result<Self> {
+        let topology = Self::new(config)?;
+        let map = topology.ask_for_map(&[]).await?;
+        *lock(&topology.map) = Arc::new(map);
+        Ok(topology)
+    }
+
+    /// A topology of which nothing is known but the URL.
+    fn new(config: Config) -> Result<Self> {
         let connector = Connector::new(&config)?;
         let sentinels = match &config.servers {
             Kind::Sentinel { master, login } => {
@@ -41,7 +49,7 @@ impl Topology {
         };
         let first = config.addresses.first().ok_or_else(|| Failure::no_server("the URL names no server"))?;
         let first = Arc::new(Node::new(first.clone(), connector.clone(), config.connections));
-        let topology = Self {
+        Ok(Self {
             connector,
             sentinels,
             map: Mutex::new(Arc::new(Map::One(first))),
@@ -51,10 +59,7 @@ impl Topology {
             found: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             config,
-        };
-        let map = topology.ask_for_map(&[]).await?;
-        *lock(&topology.map) = Arc::new(map);
-        Ok(topology)
+        })
     }
 
     pub(crate) fn map(&self) -> Arc<Map> {
@@ -97,9 +102,9 @@ impl Topology {
         let found = self.found.load(Ordering::Acquire);
         let _finding = self.finding.lock().await;
         let known = self.map();
-        // Another caller has found them meanwhile.
-        if !Arc::ptr_eq(used, &known) || self.found.load(Ordering::Acquire) > found.saturating_add(1) {
-            let is_other = !used.agrees_with(&known);
+        // Others are known already, or another caller has asked since this one came.
+        let is_other = !used.agrees_with(&known);
+        if is_other || self.found.load(Ordering::Acquire) > found.saturating_add(1) {
             return Ok((known, is_other));
         }
         let map = self.ask_for_map(doubt).await?;
@@ -163,4 +168,31 @@ impl Topology {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(port: u16) -> Address {
+        Address { host: "localhost".to_owned(), port }
+    }
+
+    #[tokio::test]
+    async fn servers_that_are_not_named_any_more_are_dropped_and_deposed_masters_closed() {
+        let topology = Topology::new(Config::of(Kind::Cluster, vec![at(1)])).unwrap();
+        (1..50).for_each(|port| drop(topology.node(&at(port))));
+        let map = |masters: [u16; 2], replica| Map::Cluster {
+            masters: masters.map(|port| topology.node(&at(port))).into(),
+            owners: Vec::new(),
+            replicas: vec![at(replica)],
+        };
+        let (old, new) = (map([2, 3], 4), map([3, 5], 2));
+        topology.keep_only(&old, &new);
+        let mut left: Vec<u16> = lock(&topology.nodes).keys().map(|address| address.port).collect();
+        left.sort_unstable();
+        assert_eq!(left, [1, 3, 5]);
+        let deposed = old.masters()[0].ask_one(&redis::cmd("PING")).await.unwrap_err();
+        assert!(semel::Error::from(deposed).to_string().contains("is not the master any more"));
+    }
 }

@@ -5,7 +5,7 @@ use semel::Key;
 use semel::store::{Store, SwapReply};
 use semel_redis::{RedisStore, Verdict};
 use semel_testkit::sample;
-use test_services::{AppendFsync, RedisCluster};
+use test_services::{AppendFsync, Redis, RedisCluster};
 
 use crate::tries::{LONG, again, first, load, swap, until, write};
 
@@ -159,4 +159,32 @@ async fn a_frozen_master_of_a_cluster_is_replaced_within_ten_seconds() {
     let took = frozen_at.elapsed();
     cluster.thaw(frozen).unwrap();
     assert!(took < std::time::Duration::from_secs(10), "{took:?}");
+}
+
+/// A cluster of one server, which knows of no other.
+fn lonely_cluster() -> Redis {
+    let server = Redis::start_with(&[("cluster-enabled", "yes")]).unwrap();
+    server.ask(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).unwrap();
+    server
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_that_refuses_is_not_asked_who_the_masters_are() {
+    let servers = [lonely_cluster(), lonely_cluster()];
+    for server in &servers {
+        until("it serves", || async { server.ask(&["SET", "a", "1"]).ok() }).await;
+    }
+    let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", servers[0].port(), servers[1].port());
+    let store = RedisStore::connect(&url).await.unwrap();
+    // As if each in turn was cut off from the others: it believes in its own map, and lacks its replicas.
+    for turn in 0..10 {
+        let is_used = |server: &Redis| format!("{store:?}").contains(&server.port().to_string());
+        let used = servers.iter().find(|server| is_used(server)).unwrap();
+        let other = servers.iter().find(|server| !is_used(server)).unwrap();
+        other.ask(&["CONFIG", "SET", "min-replicas-to-write", "0"]).unwrap();
+        used.ask(&["CONFIG", "SET", "min-replicas-to-write", "1"]).unwrap();
+        let swapped = swap(&store, first(&sample::key("turn").unwrap(), LONG)).await;
+        assert!(matches!(swapped, Ok(SwapReply::Swapped(_))), "{turn}: {swapped:?}");
+        assert!(is_used(other));
+    }
 }

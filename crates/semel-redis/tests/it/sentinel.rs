@@ -155,38 +155,38 @@ async fn partition(settings: &[(&str, &str)]) -> (Duration, usize, usize, Durati
     let enough = until("it answers", || async { size(&replica) }).await + 200;
     until("the new master takes more", || async { size(&replica).filter(|size| *size > enough) }).await;
     stop.store(true, Ordering::Release);
-    let (mut acknowledged, mut lost, mut until) = (0, 0, Duration::ZERO);
+    let (mut acknowledged, mut lost, mut latest) = (0, 0, Duration::ZERO);
     for writer in writers {
         for (key, at) in writer.await.unwrap().into_iter().filter(|(_, at)| *at > cut_at) {
             acknowledged += 1;
             if !holds(&replica, &key) {
                 lost += 1;
-                until = until.max(at - cut_at);
+                latest = latest.max(at - cut_at);
             }
         }
     }
     println!(
-        "{settings:?}: served after {served:?}; {lost} of {acknowledged} lost, the last acknowledged after {until:?}"
+        "{settings:?}: served after {served:?}; {lost} of {acknowledged} lost, the last acknowledged after {latest:?}"
     );
-    (served, acknowledged, lost, until)
+    (served, acknowledged, lost, latest)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_that_is_cut_off_loses_what_it_acknowledged_before_the_switch_and_nothing_later() {
-    let (served, acknowledged, lost, until) = partition(&[]).await;
+    let (served, acknowledged, lost, latest) = partition(&[]).await;
     assert!(served < Duration::from_secs(10), "{served:?}");
     // The control of the test below: a master that needs no replica goes on until the switch.
     assert!(lost > 0 && lost < acknowledged, "{lost} of {acknowledged}");
-    assert!(until < served + Duration::from_secs(1), "{until:?}");
+    assert!(latest < served + Duration::from_secs(1), "{latest:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_that_needs_a_replica_stops_soon_after_it_is_cut_off_and_the_new_one_serves() {
     let settings = [("min-replicas-to-write", "1"), ("min-replicas-max-lag", "1")];
-    let (served, acknowledged, lost, until) = partition(&settings).await;
+    let (served, acknowledged, lost, latest) = partition(&settings).await;
     assert!(served < Duration::from_secs(10), "{served:?}");
     // Its replicas were disconnected, which it notices at once; one that is merely silent it notices after a second or two.
-    assert!(until < Duration::from_secs(2), "{lost} of {acknowledged}, the last after {until:?}");
+    assert!(latest < Duration::from_secs(2), "{lost} of {acknowledged}, the last after {latest:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -221,6 +221,23 @@ async fn noreplicas_asks_the_sentinels_at_once() {
     assert!(error.to_string().contains("NOREPLICAS") && !holds(&refusing, &key), "{error}");
     sentinel.name(other.port(), 2);
     // At the first try: no second has passed in which the sentinel would have been asked anyway.
+    swap(&store, first(&key, LONG)).await.unwrap();
+    assert!(holds(&other, &key));
+}
+
+#[tokio::test]
+async fn readonly_asks_the_sentinels_at_once() {
+    let (deposed, other) =
+        (Redis::start(AppendFsync::EverySecond).unwrap(), Redis::start(AppendFsync::EverySecond).unwrap());
+    let sentinel = FakeSentinel::start(deposed.port(), Announcing::No).await;
+    let store = RedisStore::connect(&FakeSentinel::url(&[&sentinel])).await.unwrap();
+    put(&store, LONG).await;
+    deposed.ask(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]).unwrap();
+    let error = swap(&store, first(&sample::key("refused").unwrap(), LONG)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    assert!(error.to_string().contains("READONLY"), "{error}");
+    sentinel.name(other.port(), 2);
+    let key = sample::key("after").unwrap();
     swap(&store, first(&key, LONG)).await.unwrap();
     assert!(holds(&other, &key));
 }
@@ -278,6 +295,16 @@ async fn a_sentinel_with_an_older_configuration_is_not_followed() {
     until("the reset is followed", || async { is_at(&old).then_some(()) }).await;
 }
 
+/// Whether a connection of this server has bytes that it did not read: the fields of `/proc/net/tcp` are in hex.
+fn has_unread_bytes(server: &Redis) -> bool {
+    let port = format!(":{:04X}", server.port());
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    table
+        .lines()
+        .filter_map(|line| line.split_whitespace().collect::<Vec<_>>().get(1..5).map(<[_]>::to_vec))
+        .any(|fields| fields[0].ends_with(&port) && !fields[3].ends_with(":00000000"))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_in_flight_to_a_deposed_master_are_unknown_and_do_not_wait_for_it() {
     let (old, new) =
@@ -287,17 +314,28 @@ async fn commands_in_flight_to_a_deposed_master_are_unknown_and_do_not_wait_for_
     let store = RedisStore::connect(&url).await.unwrap();
     put(&store, LONG).await;
     old.freeze().unwrap();
-    let waiting = tokio::spawn({
+    let asked_at = Instant::now();
+    let send = || {
         let store = store.clone();
-        async move { swap(&store, first(&sample::key("stuck").unwrap(), LONG)).await }
-    });
+        tokio::spawn(async move { swap(&store, first(&sample::key("stuck").unwrap(), LONG)).await })
+    };
+    let waiting: Vec<_> = (0..8).map(|_| send()).collect();
+    until("the commands are sent", || async { has_unread_bytes(&old).then_some(()) }).await;
     sentinel.name(new.port(), 2);
     sentinel.announce();
-    let error = waiting.await.unwrap();
-    // Sent to the old one, it is unknown; if the new one was known before it was sent, it is done.
-    if let Err(error) = error {
-        assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+    let mut unknown = 0;
+    for waiting in waiting {
+        // One that was sent after the switch is done by the new master.
+        if let Err(error) = waiting.await.unwrap() {
+            assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+            unknown += 1;
+        }
     }
+    assert!(
+        unknown > 0 && asked_at.elapsed() < Duration::from_secs(20),
+        "{unknown}, {:?}",
+        asked_at.elapsed()
+    );
     put(&store, LONG).await;
     old.thaw().unwrap();
 }

@@ -32,6 +32,15 @@ fn what_redis_acknowledged_survives_a_kill() {
 }
 
 #[test]
+fn a_frozen_redis_answers_nothing_until_it_goes_on() {
+    let server = Redis::start(AppendFsync::EverySecond).unwrap();
+    server.freeze().unwrap();
+    assert!(server.ask(&["PING"]).is_err());
+    server.thaw().unwrap();
+    assert_eq!(server.ask(&["PING"]).unwrap(), ["PONG"]);
+}
+
+#[test]
 fn a_replica_of_redis_can_take_over() {
     let mut master = Redis::start(AppendFsync::Always).unwrap();
     let mut replica = master.replica().unwrap();
