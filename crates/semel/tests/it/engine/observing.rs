@@ -25,6 +25,15 @@ async fn every_decision_is_counted() {
 }
 
 #[tokio::test]
+async fn a_hold_of_nothing_is_not_counted() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    permit.complete(outcome("paid")).await.unwrap();
+    assert_eq!(permit.hold("no answer").await.unwrap(), semel::HoldAnswer::NotHolding);
+    assert_eq!(world.semel.stats().held, 0);
+}
+
+#[tokio::test]
 async fn a_lost_permit_is_counted_once_however_often_it_is_used() {
     let world = World::new();
     let lost = world.run(&key("1")).await;
