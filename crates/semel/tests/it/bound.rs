@@ -180,6 +180,17 @@ async fn a_claim_that_is_refused_for_its_bytes_takes_no_room() {
 }
 
 #[tokio::test]
+async fn the_bound_of_bytes_is_exact() {
+    let (semel, store, _) = bounded(|builder| builder);
+    drop(record(&semel, 1).await.unwrap());
+    let cost = store.bytes();
+    for (bytes_max, is_taken) in [(cost, true), (cost - 1, false)] {
+        let (semel, ..) = bounded(|builder| builder.bytes_max(bytes_max));
+        assert_eq!(record(&semel, 1).await.is_ok(), is_taken, "{bytes_max} of {cost} bytes");
+    }
+}
+
+#[tokio::test]
 async fn a_running_record_in_front_does_not_keep_done_ones_from_being_forgotten() {
     let (semel, store, clock) =
         bounded(|builder| builder.records_max(3).forget_oldest(Duration::from_secs(1)));

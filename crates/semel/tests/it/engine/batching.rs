@@ -85,6 +85,23 @@ async fn a_thousand_callers_share_a_handful_of_round_trips() {
     assert!(store.most_on_their_way.load(Ordering::SeqCst) <= 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn no_batch_is_larger_than_the_bound_however_many_callers_wait() {
+    let store = FarAway::new();
+    let semel = Semel::new(store.clone());
+    let callers: Vec<_> = (0..3_000)
+        .map(|name| {
+            let semel = semel.clone();
+            tokio::spawn(async move { semel.claim(Claim::new(&key(&name.to_string()))).await.map(drop) })
+        })
+        .collect();
+    for caller in callers {
+        caller.await.unwrap().unwrap();
+    }
+    let batches = store.batches.lock().unwrap().clone();
+    assert_eq!((batches.iter().sum::<usize>(), batches.iter().max()), (3_000, Some(&1_024)), "{batches:?}");
+}
+
 #[tokio::test]
 async fn a_store_that_panics_leaves_nobody_waiting() {
     struct Panics;

@@ -654,7 +654,7 @@ async fn each_caller_of_a_batch_hears_the_answer_to_its_own_ask() {
         match (name, decision) {
             ("a" | "b", decision) => assert_eq!(replayed(decision), name),
             ("c", Decision::Busy(busy)) => {
-                assert_eq!((busy.owner(), busy.record().key.name()), ("another", "c"))
+                assert_eq!((busy.owner(), busy.record().key.name()), ("another", "c"));
             }
             ("d" | "e", decision) => {
                 let permit = granted(decision);
@@ -810,7 +810,7 @@ async fn what_was_recorded_inside_a_transaction_is_not_kept_in_memory() {
     assert_eq!(pausing.count(Call::Swap), asked + 1, "a transaction may be rolled back: the store is asked");
 }
 
-/// A store whose load hands out what is past its time, as one may that does not look before it answers.
+/// A store whose loads and pages hand out what is past its time, as one may that does not look before it answers.
 struct Late(Arc<dyn Store>);
 
 impl Store for Late {
@@ -822,7 +822,15 @@ impl Store for Late {
         })
     }
 
-    semel_testkit::delegate!(0: swap, sweep, scan);
+    fn scan(&self, scan: semel::store::Scan) -> semel::store::Reply<semel::store::Page> {
+        let reply = self.0.scan(scan);
+        semel::store::Reply::later(async move {
+            let answer = reply.await?;
+            Ok(semel::store::Answer::new(answer.now.plus(RETENTION), answer.value))
+        })
+    }
+
+    semel_testkit::delegate!(0: swap, sweep);
 }
 
 #[tokio::test]
@@ -835,6 +843,57 @@ async fn what_a_store_hands_out_past_its_time_is_not_shown() {
     assert!(semel.get(&key("1")).await.unwrap().is_some());
     assert!(late.get(&key("1")).await.unwrap().is_none());
     assert!(late.get_settled(key("1").id(), Duration::ZERO).await.unwrap().is_none());
+    let all = || semel::store::Scan { limit: 10, ..semel::store::Scan::default() };
+    assert_eq!(semel.scan(all()).await.unwrap().records.len(), 1);
+    assert_eq!(late.scan(all()).await.unwrap().records.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_that_are_completed_together_one_that_is_lost_is_reported_wherever_it_stands() {
+    for lost in ["1", "2", "3"] {
+        let Stage { semel, another, .. } = stage();
+        let claims = || ["1", "2", "3"].map(|name| Claim::new(&key(name))).into_iter().collect();
+        let ClaimedAll::Run(permits) = semel.claim_all(claims()).await.unwrap() else { panic!() };
+        let shown = another.get(&key(lost)).await.unwrap().unwrap();
+        another.release_shown(&shown, "stuck", None).await.unwrap();
+        let error = semel.complete_all(&permits, outcome("paid")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Lost, "{lost} of three");
+        for name in ["1", "2", "3"].into_iter().filter(|name| *name != lost) {
+            assert_eq!(replayed(another.claim(Claim::new(&key(name))).await.unwrap()), "paid");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_of_several_renewals_counts_from_before_they_were_sent() {
+    let Stage { semel, pausing, .. } = stage();
+    let claims = ["1", "2"].map(|name| Claim::new(&key(name))).into_iter().collect();
+    let ClaimedAll::Run(permits) = semel.claim_all(claims).await.unwrap() else { panic!() };
+    tokio::time::sleep(LEASE / 2).await;
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let (sent_at, renewing) = (Instant::now(), permits.clone());
+    let renewing = tokio::spawn(async move { semel.renew_all(&renewing).await });
+    stop.reached().await;
+    tokio::time::sleep(LEASE / 3).await;
+    stop.go_on();
+    assert_eq!(renewing.await.unwrap().unwrap(), [Renewal::Renewed; 2]);
+    permits[0].lost().await;
+    assert_eq!(sent_at.elapsed(), LEASE, "a slow reply stretched the lease");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_whose_counts_cannot_be_written_says_so_and_is_closed_all_the_same() {
+    let Stage { semel, pausing, .. } = stage();
+    granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).complete(outcome("paid")).await.unwrap();
+    assert_eq!(semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "replay");
+    let stop = pausing.stop_at(Point::BeforeLoad);
+    let closing = semel.clone();
+    let closing = tokio::spawn(async move { closing.close().await });
+    stop.reached().await;
+    stop.refuse();
+    assert_eq!(closing.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
+    let refused = semel.claim(Claim::new(&key("2"))).await.unwrap_err();
+    assert!(refused.to_string().contains("closed"), "{refused}");
 }
 
 #[tokio::test]

@@ -1,6 +1,10 @@
 //! Several keys at once, and keys that must never be taken for one another.
 
-use semel::{Claim, ClaimedAll, Decision, ErrorKind, Key};
+use std::sync::Arc;
+
+use semel::store::MemoryStore;
+use semel::{Claim, ClaimedAll, Decision, ErrorKind, Key, Semel};
+use semel_testkit::{Call, PausingStore};
 
 use crate::world::{World, key, outcome};
 
@@ -25,6 +29,22 @@ async fn all_keys_are_claimed_or_none_is() {
         permit.release("the other one is free again, too").await.unwrap();
         let other = if taken == "event" { "digest" } else { "event" };
         world.run(&key(other)).await.release("it was").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn keys_are_claimed_in_the_order_of_their_digests_and_permits_come_in_the_order_of_the_claims() {
+    let mut keys = ["1", "2", "3", "4"].map(key);
+    keys.sort_by_key(Key::id);
+    for _ in 0..2 {
+        let pausing = PausingStore::new(Arc::new(MemoryStore::new()));
+        let semel = Semel::builder(pausing.clone()).no_sweep().build().unwrap();
+        let claims = keys.iter().map(Claim::new).collect();
+        let ClaimedAll::Run(permits) = semel.claim_all(claims).await.unwrap() else { panic!() };
+        assert!(permits.iter().map(semel::Permit::key).eq(&keys));
+        let asked = pausing.batches(Call::Swap).concat();
+        assert!(asked.len() == 4 && asked.is_sorted(), "two callers could hold one key each: {asked:?}");
+        keys.reverse();
     }
 }
 

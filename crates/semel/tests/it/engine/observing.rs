@@ -25,6 +25,28 @@ async fn every_decision_is_counted() {
 }
 
 #[tokio::test]
+async fn a_hold_of_nothing_is_not_counted() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    permit.complete(outcome("paid")).await.unwrap();
+    assert_eq!(permit.hold("no answer").await.unwrap(), semel::HoldAnswer::NotHolding);
+    assert_eq!(world.semel.stats().held, 0);
+}
+
+#[tokio::test]
+async fn a_lost_permit_is_counted_once_however_often_it_is_used() {
+    let world = World::new();
+    let lost = world.run(&key("1")).await;
+    world.clock.advance(LEASE);
+    world.run(&key("1")).await;
+    for _ in 0..3 {
+        lost.renew().await.unwrap_err();
+        lost.complete(outcome("old")).await.unwrap_err();
+    }
+    assert_eq!(world.semel.stats().lost, 1);
+}
+
+#[tokio::test]
 async fn debug_output_shows_lengths_and_digests_never_contents() {
     let world = World::new();
     let secret = semel::Key::scoped(["tenant-secret"], "operation-secret", "name-secret").unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use semel::{Claim, ErrorKind, OnFailure, Once, OnceError, Permit};
+use semel::{Claim, ErrorKind, OnFailure, Once, OnceError, Outcome, OutcomeKind, Permit};
 
 use crate::world::{LEASE, World, key};
 
@@ -53,6 +53,28 @@ async fn an_error_is_stored_and_replayed_if_the_policy_says_so() {
     let again = charge(&world, &calls, Ok("ch_1")).await;
     assert!(matches!(again, Err(OnceError::WorkBefore(text)) if &*text == "card declined"));
     assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_claim_may_differ_from_its_engine_in_what_a_failure_means() {
+    for (engine, claim) in [(OnFailure::Release, OnFailure::Store), (OnFailure::Store, OnFailure::Release)] {
+        let world = World::with(|builder| builder.on_failure(engine));
+        let fail = || {
+            world.semel.once_with(Claim::new(&key("1")).on_failure(claim), async |_| Err::<(), _>("declined"))
+        };
+        assert!(matches!(fail().await, Err(OnceError::Work(_))));
+        let is_stored = matches!(fail().await, Err(OnceError::WorkBefore(_)));
+        assert_eq!(is_stored, claim == OnFailure::Store, "the engine's is {engine:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_outcome_of_a_kind_of_the_callers_own_is_a_value_and_no_failure() {
+    let world = World::new();
+    let outcome = Outcome::new(OutcomeKind::Other("partial".into()), *br#""half of it""#);
+    world.run(&key("1")).await.complete(outcome).await.unwrap();
+    let replayed = world.semel.once_with(Claim::new(&key("1")), async |_| Ok::<_, String>("all".to_owned()));
+    assert!(matches!(replayed.await.unwrap(), Once::Replayed(value) if value == "half of it"));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What operators do to a record applies to what they were shown, and to nothing else.
 
+use semel::record::State;
 use semel::{Claim, OperatorAnswer, Resolution};
 
 use crate::world::{World, granted, key, outcome, replayed};
@@ -66,6 +67,10 @@ async fn a_run_that_was_shown_before_its_renewal_and_read_after_it_is_still_that
     assert_ne!(read.version.get(), on_the_page);
     let answer = world.semel.release_shown(&read, "stuck", Some(on_the_page)).await.unwrap();
     assert_eq!(answer, OperatorAnswer::Released);
+    let State::Released(released) = world.semel.get(&key("1")).await.unwrap().unwrap().state else {
+        panic!()
+    };
+    assert_eq!(&*released.reason, "stuck");
     // The next run is another one, whatever the page says.
     world.run(&key("1")).await;
     let read = world.semel.get(&key("1")).await.unwrap().unwrap();

@@ -28,6 +28,15 @@ async fn closed_refuses_and_nothing_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_claim_may_differ_from_its_engine_in_what_an_outage_means() {
+    let claim = |on_outage| Claim::new(&key("1")).on_outage(on_outage);
+    let closed = away(Fault::Refuse, OnOutage::Closed);
+    assert_eq!(closed.claim(claim(OnOutage::Open)).await.unwrap().as_str(), "unprotected");
+    let open = away(Fault::Refuse, OnOutage::Open);
+    assert_eq!(open.claim(claim(OnOutage::Closed)).await.unwrap_err().kind(), ErrorKind::Unavailable);
+}
+
+#[tokio::test(start_paused = true)]
 async fn open_runs_and_says_unprotected_wherever_it_can_be_seen() {
     for fault in [Fault::Refuse, Fault::LoseAsk(Duration::ZERO)] {
         let semel = away(fault, OnOutage::Open);
