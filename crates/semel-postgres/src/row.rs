@@ -14,8 +14,9 @@ use semel::{Error, Fingerprint, Key, Lapse, Outcome, OutcomeKind, RecordId, Resu
 
 use crate::error::corrupt;
 use crate::lists::{past_attempts, past_attempts_json, references, references_json};
+use crate::statement::PARAMETER_TYPES;
 use crate::text::{escaped, escaped_but_not, unescaped};
-use crate::value::{Fields, Value};
+use crate::value::{Array, Fields, Value};
 
 /// Joins the parts of a scope. Control characters are refused in parts, so no part can hold it.
 const SEPARATOR: char = '\u{1f}';
@@ -113,6 +114,17 @@ pub(crate) fn values(swap: &Swap) -> [Value<'_>; ASKED_COUNT] {
         Value::Json(past_attempts_json(&record.past_attempts)),
         Value::Json(outcome.and_then(|outcome| references_json(outcome.references()))),
     ]
+}
+
+/// Swaps as the two arrays of a batch: those that expect no record, and those that expect a version.
+pub(crate) fn swap_arrays(swaps: &[Swap]) -> [Array; 2] {
+    let mut arrays = [Array::default(), Array::default()];
+    for swap in swaps {
+        let [absent, expected] = &mut arrays;
+        let array = if swap.expected.is_none() { absent } else { expected };
+        array.push_row(&values(swap), &PARAMETER_TYPES);
+    }
+    arrays
 }
 
 /// What the columns hold that only some states have.
