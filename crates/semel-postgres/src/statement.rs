@@ -6,7 +6,7 @@ use semel::record::StateKind;
 use semel::store::Scan;
 use tokio_postgres::types::Type;
 
-use crate::row::{ASKED, shown};
+use crate::row::{ASKED, CLAIMED, COMPLETED, UNCHANGING, shown};
 
 /// Where processes hear of records that settled.
 pub(crate) const CHANNEL: &str = "semel_settled";
@@ -23,13 +23,18 @@ const NOTIFY: &str = "CASE WHEN state <> 'running' \
 
 /// The texts that are sent over and over, each built once.
 static SWAP_BATCH: LazyLock<String> = LazyLock::new(swap_batch);
-pub(crate) static INSERT_ONE: LazyLock<String> = LazyLock::new(insert_one);
-pub(crate) static UPDATE_ONE: LazyLock<String> = LazyLock::new(update_one);
+pub(crate) static INSERT_ONE: LazyLock<String> = LazyLock::new(|| insert_one(parameter));
+pub(crate) static UPDATE_ONE: LazyLock<String> = LazyLock::new(|| update_one(parameter));
+static INSERT_CLAIM: LazyLock<String> = LazyLock::new(|| insert_one(|column| parameter_of(&CLAIMED, column)));
+static UPDATE_COMPLETED: LazyLock<String> =
+    LazyLock::new(|| update_one(|column| parameter_of(&COMPLETED, column)));
 pub(crate) static LOOK: LazyLock<String> = LazyLock::new(look);
 static LOAD: LazyLock<String> = LazyLock::new(load);
 /// The types of the plain parameters of [`INSERT_ONE`] and [`UPDATE_ONE`].
 pub(crate) static PARAMETER_TYPES: LazyLock<Vec<Type>> =
     LazyLock::new(|| ASKED.iter().map(|(_, kind)| type_of(kind)).collect());
+static CLAIM_TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| types_of(&CLAIMED));
+static COMPLETED_TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| types_of(&COMPLETED));
 /// The types that the arrays of [`SWAP_BATCH`] have in this database: of an element, and of the array.
 pub(crate) const SWAP_TYPES: &str = "SELECT 'semel_swap'::regtype::oid, 'semel_swap[]'::regtype::oid";
 
@@ -38,6 +43,8 @@ pub(crate) const SWAP_TYPES: &str = "SELECT 'semel_swap'::regtype::oid, 'semel_s
 pub(crate) enum Known {
     InsertOne,
     UpdateOne,
+    InsertClaim,
+    UpdateCompleted,
     SwapBatch,
     Load,
     Sweep,
@@ -46,9 +53,11 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::InsertOne,
         Self::UpdateOne,
+        Self::InsertClaim,
+        Self::UpdateCompleted,
         Self::SwapBatch,
         Self::Load,
         Self::Sweep,
@@ -60,6 +69,8 @@ impl Known {
         match self {
             Self::InsertOne => &INSERT_ONE,
             Self::UpdateOne => &UPDATE_ONE,
+            Self::InsertClaim => &INSERT_CLAIM,
+            Self::UpdateCompleted => &UPDATE_COMPLETED,
             Self::SwapBatch => &SWAP_BATCH,
             Self::Load => &LOAD,
             Self::Sweep => SWEEP,
@@ -72,6 +83,8 @@ impl Known {
     pub(crate) fn types(self, arrays: &[Type; 2]) -> &[Type] {
         match self {
             Self::InsertOne | Self::UpdateOne => &PARAMETER_TYPES,
+            Self::InsertClaim => &CLAIM_TYPES,
+            Self::UpdateCompleted => &COMPLETED_TYPES,
             Self::SwapBatch => arrays,
             Self::Load => &[Type::BYTEA_ARRAY],
             Self::Sweep => &[Type::INT8],
@@ -81,7 +94,14 @@ impl Known {
 
     /// Whether it can change a record.
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Self::InsertOne | Self::UpdateOne | Self::SwapBatch)
+        match self {
+            Self::InsertOne
+            | Self::UpdateOne
+            | Self::InsertClaim
+            | Self::UpdateCompleted
+            | Self::SwapBatch => true,
+            Self::Load | Self::Sweep | Self::Moment | Self::Barrier => false,
+        }
     }
 }
 
@@ -129,9 +149,9 @@ fn swap_batch() -> String {
     )
 }
 
-/// One swap of an absent record, with a plain parameter a column of [`ASKED`]; answered like [`swap_batch`]. It wakes
-/// no caller: none waits for a record that was not there.
-fn insert_one() -> String {
+/// One swap of an absent record, with plain parameters; answered like [`swap_batch`]. It wakes no caller: none waits for a
+/// record that was not there.
+fn insert_one(from: impl Fn(&str) -> String + Copy) -> String {
     format!(
         "WITH won AS (\
              INSERT INTO semel_records ({columns}) SELECT {inserted} \
@@ -141,13 +161,13 @@ fn insert_one() -> String {
          SELECT id, version, {NOW}, NULL::record FROM won \
          UNION ALL SELECT id, NULL, {NOW}, {row} FROM semel_records r WHERE id = $1",
         columns = columns().collect::<Vec<_>>().join(", "),
-        inserted = columns().map(|column| written(column, parameter)).collect::<Vec<_>>().join(", "),
+        inserted = columns().map(|column| written(column, from)).collect::<Vec<_>>().join(", "),
         row = shown("r"),
     )
 }
 
 /// One swap of a record at a version, likewise.
-fn update_one() -> String {
+fn update_one(from: impl Fn(&str) -> String + Copy) -> String {
     format!(
         "WITH won AS (\
              UPDATE semel_records r SET {updated} FROM (SELECT nextval('semel_version') AS next) a \
@@ -156,7 +176,7 @@ fn update_one() -> String {
          UNION ALL SELECT a.id, NULL, {NOW}, CASE WHEN r.id IS NOT NULL THEN {row} END, NULL \
          FROM (SELECT $1::bytea AS id) a LEFT JOIN semel_records r ON r.id = a.id \
          WHERE r.version IS DISTINCT FROM $2",
-        updated = changes(parameter),
+        updated = changes(from),
         row = shown("r"),
     )
 }
@@ -175,18 +195,31 @@ fn type_of(kind: &str) -> Type {
     }
 }
 
-/// A column of [`ASKED`] as a plain parameter.
+/// The types of these columns of [`ASKED`], in its order.
+fn types_of(columns: &[&str]) -> Vec<Type> {
+    let wanted = ASKED.iter().filter(|(column, _)| columns.contains(column));
+    wanted.map(|(_, kind)| type_of(kind)).collect()
+}
+
+/// A column of [`ASKED`] as a plain parameter, where there is one for each.
 fn parameter(column: &str) -> String {
-    let place = ASKED.iter().position(|(asked, _)| *asked == column).unwrap_or(ASKED.len());
-    format!("${}", place.saturating_add(1))
+    parameter_of(&ASKED.map(|(column, _)| column), column)
+}
+
+/// The same where there are parameters for these columns only, in the order of [`ASKED`]; others are null.
+fn parameter_of(columns: &[&str], column: &str) -> String {
+    let mut sent = ASKED.iter().filter(|(asked, _)| columns.contains(asked));
+    match sent.position(|(asked, _)| *asked == column) {
+        Some(place) => format!("${}", place.saturating_add(1)),
+        None => "NULL".into(),
+    }
 }
 
 /// The changes of an update of `r`. None of an indexed column, if it can be: the server then writes neither an index nor
 /// most of the row again, if the page has room for it. So a record may be swept a little later than it could be, by one part
 /// in 256 of the time for which it is kept: that of a complete ends a lease before that of its claim.
 fn changes(from: impl Fn(&str) -> String + Copy) -> String {
-    let kept = ["id", "scope", "operation", "name"];
-    let changing = columns().filter(|column| !kept.contains(column));
+    let changing = columns().filter(|column| !UNCHANGING.contains(column));
     let value = |column: &str| {
         let value = written(column, from);
         match column {

@@ -184,9 +184,8 @@ impl Connections {
     async fn swap_round(&self, connection: &Reconnecting, batch: &Batch) -> Result<Answered> {
         match batch.round() {
             [only] => {
-                let values = row::values(only);
+                let (known, values) = row::question(only);
                 let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-                let known = if only.expected.is_none() { Known::InsertOne } else { Known::UpdateOne };
                 connection.ask(Question::Known(known), &values).await
             }
             many => {

@@ -36,6 +36,19 @@ pub(crate) enum Value<'a> {
 }
 
 impl Value<'_> {
+    pub(crate) fn is_null(&self) -> bool {
+        match self {
+            Self::Digest(_) | Self::Small(_) => false,
+            Self::Bytes(value) => value.is_none(),
+            Self::Text(value) => value.is_none(),
+            Self::Json(value) => value.is_none(),
+            Self::Number(value) => value.is_none(),
+            Self::Moment(value) => value.is_none(),
+            Self::Span(value) => value.is_none(),
+            Self::Uuid(value) => value.is_none(),
+        }
+    }
+
     /// Appends the value, and says whether there is one.
     fn write(&self, out: &mut BytesMut) -> IsNull {
         match self {
