@@ -1,7 +1,7 @@
 //! A record as a row: which columns there are, how they are written and read back.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use semel::clock::Timestamp;
@@ -14,8 +14,9 @@ use semel::{Error, Fingerprint, Key, Lapse, Outcome, OutcomeKind, RecordId, Resu
 
 use crate::error::corrupt;
 use crate::lists::{past_attempts, past_attempts_json, references, references_json};
+use crate::statement::{Known, PARAMETER_TYPES};
 use crate::text::{escaped, escaped_but_not, unescaped};
-use crate::value::{Fields, Value};
+use crate::value::{Array, Fields, Value};
 
 /// Joins the parts of a scope. Control characters are refused in parts, so no part can hold it.
 const SEPARATOR: char = '\u{1f}';
@@ -69,6 +70,85 @@ pub(crate) const ASKED: [(&str, &str); ASKED_COUNT] = [
 /// How many columns an ask has.
 pub(crate) const ASKED_COUNT: usize = 36;
 
+/// The columns of [`ASKED`] that are not null in the first claim of a key, or may not be.
+pub(crate) const CLAIMED: [&str; 15] = [
+    "id",
+    "keep",
+    "scope",
+    "operation",
+    "name",
+    "state",
+    "attempt",
+    "lapse",
+    "retention",
+    "fingerprint",
+    "first_event",
+    "permit_id",
+    "owner",
+    "lease",
+    "label",
+];
+/// The same of a run that is completed. What a record is called does not change.
+pub(crate) const COMPLETED: [&str; 18] = [
+    "id",
+    "expected",
+    "keep",
+    "state",
+    "attempt",
+    "lapse",
+    "retention",
+    "fingerprint",
+    "first_seen_at",
+    "first_event",
+    "permit_id",
+    "fence",
+    "owner",
+    "outcome_kind",
+    "outcome",
+    "granted_at",
+    "label",
+    "outcome_references",
+];
+/// What never changes in a row.
+pub(crate) const UNCHANGING: [&str; 4] = ["id", "scope", "operation", "name"];
+
+/// The statement for a swap that is alone, and its values. Most need few of the columns, and the server spends time on every
+/// parameter, also on one that is null.
+pub(crate) fn question(swap: &Swap) -> (Known, Vec<Value<'_>>) {
+    static FRESH: LazyLock<[Need; ASKED_COUNT]> = LazyLock::new(|| needs(&CLAIMED, &[]));
+    static SETTLED: LazyLock<[Need; ASKED_COUNT]> = LazyLock::new(|| needs(&COMPLETED, &UNCHANGING));
+    let (needs, few, all) = if swap.expected.is_none() {
+        (&*FRESH, Known::InsertClaim, Known::InsertOne)
+    } else {
+        (&*SETTLED, Known::UpdateCompleted, Known::UpdateOne)
+    };
+    let values = values(swap);
+    let is_enough = values.iter().zip(needs).all(|(value, need)| *need != Need::Null || value.is_null());
+    if !is_enough {
+        return (all, values.into());
+    }
+    let wanted = values.into_iter().zip(needs).filter(|(_, need)| **need == Need::Sent);
+    (few, wanted.map(|(value, _)| value).collect())
+}
+
+/// What a statement with few parameters does with a column of [`ASKED`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    Sent,
+    /// It must be null, and is not sent.
+    Null,
+    /// It is not sent, whatever it is.
+    Nothing,
+}
+
+fn needs(sent: &[&str], unneeded: &[&str]) -> [Need; ASKED_COUNT] {
+    ASKED.map(|(column, _)| match column {
+        column if sent.contains(&column) => Need::Sent,
+        column if unneeded.contains(&column) => Need::Nothing,
+        _ => Need::Null,
+    })
+}
+
 /// The values of a swap, in the order of [`ASKED`]. What the draft leaves open is null: the server stamps it.
 pub(crate) fn values(swap: &Swap) -> [Value<'_>; ASKED_COUNT] {
     let record = swap.next.unstamped();
@@ -113,6 +193,17 @@ pub(crate) fn values(swap: &Swap) -> [Value<'_>; ASKED_COUNT] {
         Value::Json(past_attempts_json(&record.past_attempts)),
         Value::Json(outcome.and_then(|outcome| references_json(outcome.references()))),
     ]
+}
+
+/// Swaps as the two arrays of a batch: those that expect no record, and those that expect a version.
+pub(crate) fn swap_arrays(swaps: &[Swap]) -> [Array; 2] {
+    let mut arrays = [Array::default(), Array::default()];
+    for swap in swaps {
+        let [absent, expected] = &mut arrays;
+        let array = if swap.expected.is_none() { absent } else { expected };
+        array.push_row(&values(swap), &PARAMETER_TYPES);
+    }
+    arrays
 }
 
 /// What the columns hold that only some states have.

@@ -2,15 +2,15 @@
 
 use std::sync::LazyLock;
 
-use semel::Result;
-use tokio_postgres::types::{ToSql, Type};
+use semel::{Error, ErrorKind, Result};
+use tokio_postgres::types::{Kind, ToSql, Type};
 use tokio_postgres::{Client, Row, Statement};
 
 use crate::check::{self, ServerSettings};
 use crate::config::Role;
 use crate::error::{AskFailure, Sent, error};
 use crate::servers::{Connected, SETTINGS, ServerIdentity, Servers, Sessions};
-use crate::statement::Known;
+use crate::statement::{Known, SWAP_TYPES};
 use crate::wire::Wire;
 use crate::{rights, schema};
 
@@ -49,9 +49,9 @@ impl Question<'_> {
         }
     }
 
-    fn text_and_types(&self) -> (&str, &[Type]) {
+    fn text_and_types<'a>(&'a self, arrays: &'a [Type; 2]) -> (&'a str, &'a [Type]) {
         match self {
-            Self::Known(known) => (known.text(), known.types()),
+            Self::Known(known) => (known.text(), known.types(arrays)),
             Self::Read(text, types) => (text, types),
         }
     }
@@ -66,6 +66,8 @@ pub(crate) struct Session {
     /// In the order of [`Known::ALL`]; `None` where a pooler could give the next transaction a session that has prepared
     /// nothing.
     prepared: Option<Vec<Statement>>,
+    /// The types of the arrays of a batch, which differ between databases.
+    arrays: [Type; 2],
 }
 
 impl Session {
@@ -85,13 +87,14 @@ impl Session {
             }
             servers.raise_versions(&wire, identity).await?;
         }
+        let arrays = swap_arrays(&wire).await?;
         let prepared = match sessions {
             Sessions::Own => {
-                Some(prepare_all(wire.client()).await.map_err(|failed| error(failed, Sent::No))?)
+                Some(prepare_all(wire.client(), &arrays).await.map_err(|failed| error(failed, Sent::No))?)
             }
             Sessions::Pooled => None,
         };
-        Ok(Self { wire, server: identity, settings, prepared })
+        Ok(Self { wire, server: identity, settings, prepared, arrays })
     }
 
     pub(crate) fn wire(&self) -> &Wire {
@@ -113,7 +116,9 @@ impl Session {
         let rows = match (&self.prepared, question) {
             (Some(prepared), Question::Known(known)) => match prepared.get(known as usize) {
                 Some(statement) => client.query(statement, parameters).await?,
-                None => client.query_typed(known.text(), &typed(parameters, known.types())).await?,
+                None => {
+                    client.query_typed(known.text(), &typed(parameters, known.types(&self.arrays))).await?
+                }
             },
             (Some(_), Question::Read(text, types)) => {
                 client.query_typed(text, &typed(parameters, types)).await?
@@ -133,7 +138,7 @@ impl Session {
         question: Question<'_>,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let (text, types) = question.text_and_types();
+        let (text, types) = question.text_and_types(&self.arrays);
         let parameters = typed(parameters, types);
         let client = self.wire.client();
         let (begun, rows, committed) = tokio::join!(
@@ -153,7 +158,19 @@ fn typed<'a>(parameters: &[&'a (dyn ToSql + Sync)], types: &[Type]) -> Vec<(&'a 
 }
 
 /// The statements that are asked over and over, in the order of [`Known::ALL`]; all in one round trip.
-async fn prepare_all(client: &Client) -> Result<Vec<Statement>, tokio_postgres::Error> {
-    let prepare = |known: Known| client.prepare_typed(known.text(), known.types());
+async fn prepare_all(client: &Client, arrays: &[Type; 2]) -> Result<Vec<Statement>, tokio_postgres::Error> {
+    let prepare = |known: Known| client.prepare_typed(known.text(), known.types(arrays));
     futures_util::future::try_join_all(Known::ALL.map(prepare)).await
+}
+
+/// The types of the arrays of a batch.
+async fn swap_arrays(wire: &Wire) -> Result<[Type; 2]> {
+    let found = wire.read(SWAP_TYPES).await?;
+    let oids: Vec<u32> = found.iter().flatten().flatten().filter_map(|oid| oid.parse().ok()).collect();
+    let &[element, array] = &oids[..] else {
+        return Err(Error::new(ErrorKind::Unavailable, "the server did not say which type semel_swap is"));
+    };
+    let named = |oid, kind| Type::new("semel_swap".into(), oid, kind, String::new());
+    let array = named(array, Kind::Array(named(element, Kind::Composite(Vec::new()))));
+    Ok([array.clone(), array])
 }

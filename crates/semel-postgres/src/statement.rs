@@ -6,7 +6,7 @@ use semel::record::StateKind;
 use semel::store::Scan;
 use tokio_postgres::types::Type;
 
-use crate::row::{ASKED, shown};
+use crate::row::{ASKED, CLAIMED, COMPLETED, UNCHANGING, shown};
 
 /// Where processes hear of records that settled.
 pub(crate) const CHANNEL: &str = "semel_settled";
@@ -23,22 +23,28 @@ const NOTIFY: &str = "CASE WHEN state <> 'running' \
 
 /// The texts that are sent over and over, each built once.
 static SWAP_BATCH: LazyLock<String> = LazyLock::new(swap_batch);
-pub(crate) static INSERT_ONE: LazyLock<String> = LazyLock::new(insert_one);
-pub(crate) static UPDATE_ONE: LazyLock<String> = LazyLock::new(update_one);
+pub(crate) static INSERT_ONE: LazyLock<String> = LazyLock::new(|| insert_one(parameter));
+pub(crate) static UPDATE_ONE: LazyLock<String> = LazyLock::new(|| update_one(parameter));
+static INSERT_CLAIM: LazyLock<String> = LazyLock::new(|| insert_one(|column| parameter_of(&CLAIMED, column)));
+static UPDATE_COMPLETED: LazyLock<String> =
+    LazyLock::new(|| update_one(|column| parameter_of(&COMPLETED, column)));
 pub(crate) static LOOK: LazyLock<String> = LazyLock::new(look);
 static LOAD: LazyLock<String> = LazyLock::new(load);
 /// The types of the plain parameters of [`INSERT_ONE`] and [`UPDATE_ONE`].
 pub(crate) static PARAMETER_TYPES: LazyLock<Vec<Type>> =
-    LazyLock::new(|| ASKED.iter().map(|(_, kind)| types(kind).0).collect());
-/// The types of the arrays of [`SWAP_BATCH`].
-static ARRAY_TYPES: LazyLock<Vec<Type>> =
-    LazyLock::new(|| ASKED.iter().map(|(_, kind)| types(kind).1).collect());
+    LazyLock::new(|| ASKED.iter().map(|(_, kind)| type_of(kind)).collect());
+static CLAIM_TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| types_of(&CLAIMED));
+static COMPLETED_TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| types_of(&COMPLETED));
+/// The types that the arrays of [`SWAP_BATCH`] have in this database: of an element, and of the array.
+pub(crate) const SWAP_TYPES: &str = "SELECT 'semel_swap'::regtype::oid, 'semel_swap[]'::regtype::oid";
 
 /// A statement that is sent over and over: sessions that may, prepare it once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     InsertOne,
     UpdateOne,
+    InsertClaim,
+    UpdateCompleted,
     SwapBatch,
     Load,
     Sweep,
@@ -47,9 +53,11 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::InsertOne,
         Self::UpdateOne,
+        Self::InsertClaim,
+        Self::UpdateCompleted,
         Self::SwapBatch,
         Self::Load,
         Self::Sweep,
@@ -61,6 +69,8 @@ impl Known {
         match self {
             Self::InsertOne => &INSERT_ONE,
             Self::UpdateOne => &UPDATE_ONE,
+            Self::InsertClaim => &INSERT_CLAIM,
+            Self::UpdateCompleted => &UPDATE_COMPLETED,
             Self::SwapBatch => &SWAP_BATCH,
             Self::Load => &LOAD,
             Self::Sweep => SWEEP,
@@ -69,11 +79,13 @@ impl Known {
         }
     }
 
-    /// The types of its parameters.
-    pub(crate) fn types(self) -> &'static [Type] {
+    /// The types of its parameters, where `arrays` are those of a batch.
+    pub(crate) fn types(self, arrays: &[Type; 2]) -> &[Type] {
         match self {
             Self::InsertOne | Self::UpdateOne => &PARAMETER_TYPES,
-            Self::SwapBatch => &ARRAY_TYPES,
+            Self::InsertClaim => &CLAIM_TYPES,
+            Self::UpdateCompleted => &COMPLETED_TYPES,
+            Self::SwapBatch => arrays,
             Self::Load => &[Type::BYTEA_ARRAY],
             Self::Sweep => &[Type::INT8],
             Self::Moment | Self::Barrier => &[],
@@ -82,55 +94,64 @@ impl Known {
 
     /// Whether it can change a record.
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Self::InsertOne | Self::UpdateOne | Self::SwapBatch)
+        match self {
+            Self::InsertOne
+            | Self::UpdateOne
+            | Self::InsertClaim
+            | Self::UpdateCompleted
+            | Self::SwapBatch => true,
+            Self::Load | Self::Sweep | Self::Moment | Self::Barrier => false,
+        }
     }
 }
 
 /// Any number of swaps, each on its own: a record that is absent is inserted, one at the expected version is replaced,
-/// and of all others the current row comes back. Its parameters are arrays, one a column of [`ASKED`]. Its columns: id,
-/// version (null for a loser), now, row (null for a winner, or if there is none).
+/// and of all others the current row comes back. Its parameters are two arrays of `semel_swap`: those that expect no
+/// record, and those that expect a version. Its columns: id, version (null for a loser), now, row (null for a winner, or
+/// if there is none).
 ///
 /// An id without an answer lost a race: another caller wrote between this statement's snapshot and its write. Ask again.
 ///
-/// - The record is looked up before anything is tried: `ON CONFLICT DO UPDATE` would lock and log also where it
+/// - An absent record is looked up before anything is tried: `ON CONFLICT DO UPDATE` would lock and log also where it
 ///   changes nothing, and replays are the many.
 /// - `DO NOTHING` is for the one who inserts after the look: the row is then not in this snapshot, and cannot be shown.
-/// - The version in the last condition is what counts: under READ COMMITTED the server looks at it again once it has
-///   the row's lock.
-/// - A number is drawn from the sequence only where something is going to be written: drawing alone would make a
-///   replay wait for the disk.
+/// - The version in the condition of the update is what counts: under READ COMMITTED the server looks at it again once
+///   it has the row's lock.
+/// - A number is drawn from the sequence only for what is going to be inserted, and for what expects a version: drawing
+///   alone would make a replay wait for the disk.
+/// - Arrays of one type, and not one array a column: the server goes through each array with a function and a buffer of
+///   its own. What lost is looked up only if there is any.
 fn swap_batch() -> String {
-    let arrays: Vec<_> = (1..).zip(ASKED).map(|(n, (_, kind))| format!("${n}::{kind}[]")).collect();
-    let names: Vec<_> = ASKED.iter().map(|(column, _)| *column).collect();
     let from = |column: &str| format!("a.{column}");
     format!(
-        "WITH asked AS MATERIALIZED (\
-             SELECT a.*, found.version AS found, \
-                    CASE WHEN found.version IS DISTINCT FROM a.expected AND found.version IS NOT NULL THEN {row} END AS shown \
-             FROM unnest({arrays}) AS a({names}) LEFT JOIN semel_records found ON found.id = a.id), \
-         inserted AS (\
+        "WITH inserted AS (\
              INSERT INTO semel_records ({columns}) SELECT {inserted} \
-             FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected IS NULL AND found IS NULL) a \
-             ON CONFLICT (id) DO NOTHING RETURNING id, version, state), \
+             FROM (SELECT a.*, nextval('semel_version') AS next FROM unnest($1::semel_swap[]) a \
+                   WHERE NOT EXISTS (SELECT FROM semel_records found WHERE found.id = a.id)) a \
+             ON CONFLICT (id) DO NOTHING RETURNING id, version), \
          updated AS (\
              UPDATE semel_records r SET {updated} \
-             FROM (SELECT *, nextval('semel_version') AS next FROM asked WHERE expected = found) a \
+             FROM (SELECT a.*, nextval('semel_version') AS next FROM unnest($2::semel_swap[]) a) a \
              WHERE r.id = a.id AND r.version = a.expected RETURNING r.id, r.version, r.state) \
-         SELECT id, version, {NOW}, NULL::record, {NOTIFY} FROM inserted \
+         SELECT id, version, {NOW}, NULL::record, NULL FROM inserted \
          UNION ALL SELECT id, version, {NOW}, NULL, {NOTIFY} FROM updated \
-         UNION ALL SELECT id, NULL, {NOW}, shown, NULL FROM asked WHERE expected IS DISTINCT FROM found",
-        row = shown("found"),
-        arrays = arrays.join(", "),
-        names = names.join(", "),
+         UNION ALL SELECT a.id, NULL, {NOW}, CASE WHEN r.id IS NOT NULL THEN {row} END, NULL \
+         FROM (SELECT id, expected FROM unnest($1::semel_swap[]) \
+               UNION ALL SELECT id, expected FROM unnest($2::semel_swap[])) a \
+         LEFT JOIN semel_records r ON r.id = a.id \
+         WHERE (SELECT count(*) FROM inserted) + (SELECT count(*) FROM updated) \
+                   < cardinality($1::semel_swap[]) + cardinality($2::semel_swap[]) \
+             AND r.version IS DISTINCT FROM a.expected",
         columns = columns().collect::<Vec<_>>().join(", "),
         inserted = columns().map(|column| written(column, from)).collect::<Vec<_>>().join(", "),
         updated = changes(from),
+        row = shown("r"),
     )
 }
 
-/// One swap of an absent record, with a plain parameter a column of [`ASKED`]; answered like [`swap_batch`]. It wakes
-/// no caller: none waits for a record that was not there.
-fn insert_one() -> String {
+/// One swap of an absent record, with plain parameters; answered like [`swap_batch`]. It wakes no caller: none waits for a
+/// record that was not there.
+fn insert_one(from: impl Fn(&str) -> String + Copy) -> String {
     format!(
         "WITH won AS (\
              INSERT INTO semel_records ({columns}) SELECT {inserted} \
@@ -140,13 +161,13 @@ fn insert_one() -> String {
          SELECT id, version, {NOW}, NULL::record FROM won \
          UNION ALL SELECT id, NULL, {NOW}, {row} FROM semel_records r WHERE id = $1",
         columns = columns().collect::<Vec<_>>().join(", "),
-        inserted = columns().map(|column| written(column, parameter)).collect::<Vec<_>>().join(", "),
+        inserted = columns().map(|column| written(column, from)).collect::<Vec<_>>().join(", "),
         row = shown("r"),
     )
 }
 
 /// One swap of a record at a version, likewise.
-fn update_one() -> String {
+fn update_one(from: impl Fn(&str) -> String + Copy) -> String {
     format!(
         "WITH won AS (\
              UPDATE semel_records r SET {updated} FROM (SELECT nextval('semel_version') AS next) a \
@@ -155,35 +176,61 @@ fn update_one() -> String {
          UNION ALL SELECT a.id, NULL, {NOW}, CASE WHEN r.id IS NOT NULL THEN {row} END, NULL \
          FROM (SELECT $1::bytea AS id) a LEFT JOIN semel_records r ON r.id = a.id \
          WHERE r.version IS DISTINCT FROM $2",
-        updated = changes(parameter),
+        updated = changes(from),
         row = shown("r"),
     )
 }
 
-/// The type of a column, and that of an array of its values.
-fn types(kind: &str) -> (Type, Type) {
+/// The type of a column.
+fn type_of(kind: &str) -> Type {
     match kind {
-        "bytea" => (Type::BYTEA, Type::BYTEA_ARRAY),
-        "bigint" => (Type::INT8, Type::INT8_ARRAY),
-        "integer" => (Type::INT4, Type::INT4_ARRAY),
-        "interval" => (Type::INTERVAL, Type::INTERVAL_ARRAY),
-        "timestamptz" => (Type::TIMESTAMPTZ, Type::TIMESTAMPTZ_ARRAY),
-        "uuid" => (Type::UUID, Type::UUID_ARRAY),
-        "jsonb" => (Type::JSONB, Type::JSONB_ARRAY),
-        _ => (Type::TEXT, Type::TEXT_ARRAY),
+        "bytea" => Type::BYTEA,
+        "bigint" => Type::INT8,
+        "integer" => Type::INT4,
+        "interval" => Type::INTERVAL,
+        "timestamptz" => Type::TIMESTAMPTZ,
+        "uuid" => Type::UUID,
+        "jsonb" => Type::JSONB,
+        _ => Type::TEXT,
     }
 }
 
-/// A column of [`ASKED`] as a plain parameter.
-fn parameter(column: &str) -> String {
-    let place = ASKED.iter().position(|(asked, _)| *asked == column).unwrap_or(ASKED.len());
-    format!("${}", place.saturating_add(1))
+/// The types of these columns of [`ASKED`], in its order.
+fn types_of(columns: &[&str]) -> Vec<Type> {
+    let wanted = ASKED.iter().filter(|(column, _)| columns.contains(column));
+    wanted.map(|(_, kind)| type_of(kind)).collect()
 }
 
+/// A column of [`ASKED`] as a plain parameter, where there is one for each.
+fn parameter(column: &str) -> String {
+    parameter_of(&ASKED.map(|(column, _)| column), column)
+}
+
+/// The same where there are parameters for these columns only, in the order of [`ASKED`]; others are null.
+fn parameter_of(columns: &[&str], column: &str) -> String {
+    let mut sent = ASKED.iter().filter(|(asked, _)| columns.contains(asked));
+    match sent.position(|(asked, _)| *asked == column) {
+        Some(place) => format!("${}", place.saturating_add(1)),
+        None => "NULL".into(),
+    }
+}
+
+/// The changes of an update of `r`. None of an indexed column, if it can be: the server then writes neither an index nor
+/// most of the row again, if the page has room for it. So a record may be swept a little later than it could be, by one part
+/// in 256 of the time for which it is kept: that of a complete ends a lease before that of its claim.
 fn changes(from: impl Fn(&str) -> String + Copy) -> String {
-    let kept = ["id", "scope", "operation", "name"];
-    let changing = columns().filter(|column| !kept.contains(column));
-    changing.map(|column| format!("{column} = {}", written(column, from))).collect::<Vec<_>>().join(", ")
+    let changing = columns().filter(|column| !UNCHANGING.contains(column));
+    let value = |column: &str| {
+        let value = written(column, from);
+        match column {
+            "keep_until" => format!(
+                "CASE WHEN r.keep_until BETWEEN {value} AND {value} + {} / 256 THEN r.keep_until ELSE {value} END",
+                from("keep")
+            ),
+            _ => value,
+        }
+    };
+    changing.map(|column| format!("{column} = {}", value(column))).collect::<Vec<_>>().join(", ")
 }
 
 /// The columns of a record: what is asked for, and what only the server can know.
@@ -276,13 +323,9 @@ pub(crate) fn scan(scan: &Scan) -> String {
     )
 }
 
-/// What an index answers: the rows that are held, or will be once their lease lapses.
+/// What an index answers: records that are held, or will be once their lease lapses, are kept for ever, and few others are.
 fn narrowed(scan: &Scan) -> &'static str {
-    if scan.filter.states == [StateKind::Held] {
-        "AND (state = 'held' OR (state = 'running' AND lapse = 'hold'))"
-    } else {
-        ""
-    }
+    if scan.filter.states == [StateKind::Held] { "AND keep_until IS NULL" } else { "" }
 }
 
 /// Whether a row is in this state at the statement's moment. A run whose lease lapsed under `hold` is held.

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use semel::clock::Timestamp;
-use semel::store::{
-    Answer, Caching, Finding, Loaded, Page, Reply, Scan, Store, Swap, SwapReplies, Swaps, Swept,
-};
+use semel::store::{Answer, Caching, Finding, Loaded, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel::{Error, ErrorKind, RecordId, Result};
 use tokio::time::timeout;
 use tokio_postgres::Row;
@@ -22,7 +20,7 @@ use crate::servers::{ServerIdentity, Servers};
 use crate::session::{Purpose, Question};
 use crate::statement::{self, Known};
 use crate::swap_answer::{loaded, no_earlier};
-use crate::value::{Column, Moment, Raw, Value};
+use crate::value::{Array, Moment, Raw, Value};
 
 /// How many rows one statement removes at most: callers who commit meanwhile wait for no more than its log.
 const SWEPT_AT_ONCE_MAX: usize = 256;
@@ -156,15 +154,13 @@ impl Connections {
     async fn swap_round(&self, connection: &Reconnecting, batch: &Batch) -> Result<Answered> {
         match batch.round() {
             [only] => {
-                let values = row::values(only);
+                let (known, values) = row::question(only);
                 let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-                let known = if only.expected.is_none() { Known::InsertOne } else { Known::UpdateOne };
                 connection.ask(Question::Known(known), &values).await
             }
             many => {
-                let columns = columns(many);
-                let columns: Vec<&(dyn ToSql + Sync)> = columns.iter().map(|column| column as _).collect();
-                connection.ask(Question::Known(Known::SwapBatch), &columns).await
+                let [absent, expected] = row::swap_arrays(many);
+                connection.ask(Question::Known(Known::SwapBatch), &[&absent, &expected]).await
             }
         }
     }
@@ -196,11 +192,11 @@ impl Connections {
             let rows = self.loads.ask(Question::Known(Known::Moment), &[]).await?.rows;
             return Ok(answer(moment(rows.first(), 0)?, Vec::new()));
         }
-        let mut column = Column::default();
+        let mut wanted = Array::default();
         for id in ids {
-            column.push(&Value::Digest(*id.as_bytes()));
+            wanted.push(&Value::Digest(*id.as_bytes()));
         }
-        let parameters: [&(dyn ToSql + Sync); 1] = [&column];
+        let parameters: [&(dyn ToSql + Sync); 1] = [&wanted];
         let Answered { rows, server } = self.loads.ask(Question::Known(Known::Load), &parameters).await?;
         let mut value: Vec<Loaded> = ids.iter().map(|_| Ok(None)).collect();
         let mut shown_done = Vec::new();
@@ -315,16 +311,6 @@ impl Drop for Turn<'_> {
             busy.fetch_sub(1, Ordering::Relaxed);
         }
     }
-}
-
-fn columns(swaps: &[Swap]) -> [Column; row::ASKED_COUNT] {
-    let mut columns: [Column; row::ASKED_COUNT] = std::array::from_fn(|_| Column::default());
-    for swap in swaps {
-        for (column, value) in columns.iter_mut().zip(&row::values(swap)) {
-            column.push(value);
-        }
-    }
-    columns
 }
 
 /// A column of an answer.

@@ -1,4 +1,4 @@
-//! Values on the wire, in PostgreSQL's binary format: single ones, columns of them, and the fields of a row.
+//! Values on the wire, in PostgreSQL's binary format: single ones, arrays of them, and the fields of a row.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{BufMut, BytesMut};
 use semel::Result;
 use semel::clock::Timestamp;
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::types::{FromSql, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use crate::error::corrupt;
 
@@ -36,6 +36,19 @@ pub(crate) enum Value<'a> {
 }
 
 impl Value<'_> {
+    pub(crate) fn is_null(&self) -> bool {
+        match self {
+            Self::Digest(_) | Self::Small(_) => false,
+            Self::Bytes(value) => value.is_none(),
+            Self::Text(value) => value.is_none(),
+            Self::Json(value) => value.is_none(),
+            Self::Number(value) => value.is_none(),
+            Self::Moment(value) => value.is_none(),
+            Self::Span(value) => value.is_none(),
+            Self::Uuid(value) => value.is_none(),
+        }
+    }
+
     /// Appends the value, and says whether there is one.
     fn write(&self, out: &mut BytesMut) -> IsNull {
         match self {
@@ -89,54 +102,74 @@ impl ToSql for Value<'_> {
     to_sql_checked!();
 }
 
-/// The values of one column for a whole batch: an array, written as it goes. One in which everything is null is sent
-/// empty: the server fills up short arrays with nulls, and most batches leave many columns so.
+/// An array, written as it grows: of single values, or of rows.
 #[derive(Debug, Default)]
-pub(crate) struct Column {
-    values: BytesMut,
+pub(crate) struct Array {
+    elements: BytesMut,
     count: i32,
-    is_set: bool,
 }
 
-impl Column {
+impl Array {
     pub(crate) fn push(&mut self, value: &Value<'_>) {
-        let start = self.values.len();
-        self.values.put_i32(-1);
-        if let IsNull::No = value.write(&mut self.values) {
-            self.is_set = true;
-            let length = self.values.len().saturating_sub(start).saturating_sub(4);
-            let length = i32::try_from(length).unwrap_or(i32::MAX);
-            if let Some(field) = self.values.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
-                *field = length.to_be_bytes();
-            }
+        write_with_length(value, &mut self.elements);
+        self.count = self.count.saturating_add(1);
+    }
+
+    /// Adds a row of these fields, which have these types.
+    pub(crate) fn push_row(&mut self, fields: &[Value<'_>], types: &[Type]) {
+        let start = self.elements.len();
+        self.elements.put_i32(-1);
+        self.elements.put_i32(i32::try_from(fields.len()).unwrap_or(i32::MAX));
+        for (field, kind) in fields.iter().zip(types) {
+            self.elements.put_u32(kind.oid());
+            write_with_length(field, &mut self.elements);
         }
+        write_length(start, &mut self.elements);
         self.count = self.count.saturating_add(1);
     }
 }
 
-impl ToSql for Column {
+/// Appends a value and its length before it, which is -1 if there is none.
+fn write_with_length(value: &Value<'_>, out: &mut BytesMut) {
+    let start = out.len();
+    out.put_i32(-1);
+    if let IsNull::No = value.write(out) {
+        write_length(start, out);
+    }
+}
+
+/// Writes the length of what was appended after the four bytes at `start` into them.
+fn write_length(start: usize, out: &mut BytesMut) {
+    let length = out.len().saturating_sub(start).saturating_sub(4);
+    let length = i32::try_from(length).unwrap_or(i32::MAX);
+    if let Some(field) = out.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
+        *field = length.to_be_bytes();
+    }
+}
+
+impl ToSql for Array {
     fn to_sql(
         &self,
         kind: &Type,
         out: &mut BytesMut,
     ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
-        let tokio_postgres::types::Kind::Array(member) = kind.kind() else {
-            return Err("a column of values is an array".into());
+        let Kind::Array(member) = kind.kind() else {
+            return Err("an array is sent for a parameter of another type".into());
         };
-        out.put_i32(i32::from(self.is_set));
-        out.put_i32(i32::from(self.is_set));
+        // Dimensions; whether an element is null, which the server sees by itself; the type of the elements.
+        out.put_i32(i32::from(self.count > 0));
+        out.put_i32(0);
         out.put_u32(member.oid());
-        if !self.is_set {
-            return Ok(IsNull::No);
+        if self.count > 0 {
+            out.put_i32(self.count);
+            out.put_i32(1);
+            out.put_slice(&self.elements);
         }
-        out.put_i32(self.count);
-        out.put_i32(1);
-        out.put_slice(&self.values);
         Ok(IsNull::No)
     }
 
     fn accepts(kind: &Type) -> bool {
-        matches!(kind.kind(), tokio_postgres::types::Kind::Array(_))
+        matches!(kind.kind(), Kind::Array(_))
     }
 
     to_sql_checked!();

@@ -26,3 +26,4 @@ mod time_limits;
 mod tls;
 mod transactions;
 mod waking;
+mod write_cost;

@@ -169,7 +169,7 @@ async fn a_migration_rewrites_no_row_and_many_processes_may_start_it_at_once() {
     let indexes = "SELECT string_agg(c.relname, ' ' ORDER BY c.relname), bool_and(indisvalid) FROM pg_index \
                    JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = 'semel_records'::regclass";
     let row = client.query_one(indexes, &[]).await.unwrap();
-    let expected = "semel_records_id semel_records_keep_until semel_records_may_be_held";
+    let expected = "semel_records_id semel_records_keep_until semel_records_kept_for_ever";
     assert_eq!((row.get::<_, &str>(0), row.get::<_, bool>(1)), (expected, true));
     assert_eq!(migrate(&url).await.unwrap().from, 3, "once more is harmless");
 }
@@ -180,10 +180,10 @@ async fn an_index_whose_building_failed_is_built_anew() {
     migrate(&url).await.unwrap();
     let client = client(&url).await;
     let spoil =
-        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'semel_records_may_be_held'::regclass";
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'semel_records_kept_for_ever'::regclass";
     client.batch_execute(spoil).await.unwrap();
     migrate(&url).await.unwrap();
-    let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'semel_records_may_be_held'::regclass";
+    let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'semel_records_kept_for_ever'::regclass";
     assert!(client.query_one(valid, &[]).await.unwrap().get::<_, bool>(0));
 }
 

@@ -33,7 +33,9 @@ async fn a_row_says_in_words_what_happened() {
             .await,
         "(done,till-7,24:00:00,success,paid,42)"
     );
-    assert_eq!(row("since = changed_at, keep_until = since + retention, fence < version").await, "(t,t,t)");
+    // Kept as long as the claim asked for: moving it by the lease would write every index anew.
+    let kept = "keep_until = first_seen_at + retention + '1 minute'";
+    assert_eq!(row(&format!("since = changed_at, {kept}, fence < version")).await, "(t,t,t)");
     assert_eq!(row("label, granted_at = first_seen_at").await, "(\"POST /charges\",t)");
     let created = r#"[{"kind": "charge", "id": "ch_1"}]"#;
     assert_eq!(row(&format!("outcome_references @> '{created}', 1")).await, "(t,1)");
@@ -82,14 +84,11 @@ async fn the_few_that_are_held_are_found_by_an_index() {
     let (store, url) = alone().await;
     let client = client(&url).await;
     client.batch_execute("SET enable_seqscan = off").await.unwrap();
-    // What 0.1 asks for, and what this release does.
-    for held in ["state = 'held'", "(state = 'held' OR (state = 'running' AND lapse = 'hold'))"] {
-        let page =
-            format!("EXPLAIN SELECT id FROM semel_records WHERE id > '' AND {held} ORDER BY id LIMIT 10");
-        let plan = client.query(&page, &[]).await.unwrap();
-        let plan: Vec<String> = plan.iter().map(|line| line.get(0)).collect();
-        assert!(plan.join("\n").contains("semel_records_may_be_held"), "{held}: {plan:?}");
-    }
+    let held = "keep_until IS NULL";
+    let page = format!("EXPLAIN SELECT id FROM semel_records WHERE id > '' AND {held} ORDER BY id LIMIT 10");
+    let plan = client.query(&page, &[]).await.unwrap();
+    let plan: Vec<String> = plan.iter().map(|line| line.get(0)).collect();
+    assert!(plan.join("\n").contains("semel_records_kept_for_ever"), "{plan:?}");
     let empty = store.scan(Scan { limit: 10, ..Scan::default() }).await.unwrap().value;
     assert_eq!((empty.records.len(), empty.next), (0, None));
 }
