@@ -8,7 +8,7 @@ use semel::store::{Scan, Store, Swap, SwapReply, Swaps};
 use semel::{Claim, Decision, ErrorKind, Key, Outcome, Semel};
 use semel_redis::RedisStore;
 use semel_testkit::sample;
-use test_services::{AppendFsync, Redis};
+use test_services::{AppendFsync, Redis, RedisCluster};
 use tokio::task::JoinSet;
 
 use crate::tries::{LONG, again, first, pass, put, swap};
@@ -234,4 +234,29 @@ async fn a_record_of_a_newer_format_is_refused_by_its_number_and_alone() {
     }
     let other = Claim::new(&sample::key("other").unwrap());
     assert!(matches!(semel.claim(other).await.unwrap(), Decision::Run(_)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_record_of_a_cluster_is_refused_alone() {
+    let cluster = RedisCluster::start(AppendFsync::EverySecond).unwrap();
+    let store = RedisStore::connect(&cluster.url()).await.unwrap();
+    let mut whole = Vec::new();
+    for _ in 0..20 {
+        whole.push(put(&store, LONG).await);
+    }
+    let damaged = whole.swap_remove(7);
+    // Only the master of its slot takes this.
+    let masters = [0, 1, 2].map(|n| cluster.master(n).unwrap());
+    let changed = masters.map(|port| cluster.ask(port, &["SET", &name(&damaged.key), "too short"]).is_ok());
+    assert_eq!(changed.iter().filter(|changed| **changed).count(), 1);
+    let mut batch: Swaps = whole.iter().map(|record| again(record, LONG)).collect();
+    batch.insert(3, first(&damaged.key, LONG));
+    let mut replies = store.swap(batch).await.unwrap().value;
+    let reply = replies.remove(3);
+    assert!(matches!(&reply, SwapReply::Damaged(why) if why.kind() == ErrorKind::Corrupt), "{reply:?}");
+    assert_eq!(replies.into_iter().map(swapped).count(), whole.len());
+    let ids = whole.iter().chain([&damaged]).map(|record| record.key.id()).collect();
+    let mut loaded = store.load(ids).await.unwrap().value;
+    assert_eq!(loaded.pop().unwrap().unwrap_err().kind(), ErrorKind::Corrupt);
+    assert!(loaded.into_iter().all(|found| found.unwrap().is_some()));
 }
