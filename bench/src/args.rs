@@ -36,7 +36,10 @@ pub(crate) enum Command {
     /// Starts a server of its own on a free port, and stops it afterwards; its data are in TMPDIR, which must be on a disk.
     /// Each round measures a window of every contestant with 1, 32 and 256 callers, of cycles and of replays. At the end
     /// every key is counted. All of it takes about three minutes.
-    Postgres(ServerArgs),
+    ///
+    /// With --growth, semel alone is also measured over tables of several sizes, each on a server of its own: loading takes
+    /// about a minute and 1 GB of disk for each million keys.
+    Postgres(PostgresArgs),
     /// The store on Redis, beside SET NX, GET and SET call by call; with appendfsync everysec and always
     ///
     /// In the same manner as for PostgreSQL, on two servers; it takes up to four minutes.
@@ -158,6 +161,34 @@ pub(crate) struct ServerArgs {
     /// How many milliseconds a window has
     #[arg(long, value_name = "MS", default_value_t = 800, value_parser = clap::value_parser!(u64).range(10..))]
     pub(crate) window_ms: u64,
+}
+
+#[derive(Clone, Debug, Serialize, clap::Args)]
+pub(crate) struct PostgresArgs {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) servers: ServerArgs,
+    /// Measure this part only. Results are then written only with --results
+    #[arg(long, value_name = "PART")]
+    pub(crate) only: Option<PostgresPart>,
+    /// How many keys the tables of the growth part have, such as 1000000,20000000
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1_000..=50_000_000))]
+    pub(crate) growth: Vec<u64>,
+}
+
+impl PostgresArgs {
+    pub(crate) fn has(&self, part: PostgresPart) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PostgresPart {
+    /// Cycles and replays a second with 1, 32 and 256 callers, beside others
+    Throughput,
+    /// Cycles a second and sweeping at several sizes, if --growth names any
+    Growth,
 }
 
 #[derive(Clone, Debug, Serialize, clap::Args)]

@@ -85,25 +85,37 @@ fn a_part_alone_is_printed_and_takes_the_place_of_nothing() {
     fs::remove_dir(folder).unwrap();
 }
 
-/// Every contestant has a line of cycles and one of replays for each number of callers, and one of what was counted.
-fn names_everyone(server: &str, contestants: &[&str], bars: usize) {
+/// Every contestant has a line of cycles and one of replays for each number of callers, and one of what was counted; on
+/// PostgreSQL also one of what its cycles cost the server for each number of callers.
+fn names_everyone(server: &str, contestants: &[&str], (lines, bars): (usize, usize)) {
     let run = Run::of(server, &[server, "--keys", "1000", "--rounds", "1", "--window-ms", "300"]);
     for contestant in contestants {
-        assert_eq!(run.lines(contestant), 7, "{contestant}: {}", run.printed);
+        assert_eq!(run.lines(contestant), lines, "{contestant}: {}", run.printed);
     }
     run.ends_well(server, bars);
 }
 
 #[test]
 fn the_measurement_on_postgres_names_everyone_and_judges_every_bar() {
-    names_everyone("postgres", &["semel", "per call, pool of 32", "cratestack-sqlx"], 5);
+    names_everyone("postgres", &["semel", "per call, pool of 32", "cratestack-sqlx"], (10, 6));
+}
+
+#[test]
+fn the_growth_of_tables_on_postgres_is_measured_alone() {
+    let part =
+        ["postgres", "--only", "growth", "--growth", "1000,3000", "--rounds", "1", "--window-ms", "300"];
+    let Run { folder, printed } = Run::of("postgres-growth", &part);
+    assert!(printed.contains("Growth") && !printed.contains("Replays"), "{printed}");
+    assert!(printed.contains("| 1,000 |") && printed.contains("| 3,000 |"), "{printed}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    fs::remove_dir(folder).unwrap();
 }
 
 #[test]
 fn the_measurement_on_redis_names_everyone_and_judges_every_bar() {
     let contestants =
         ["semel; everysec", "SET NX, GET, SET; everysec", "semel; always", "SET NX, GET, SET; always"];
-    names_everyone("redis", &contestants, 4);
+    names_everyone("redis", &contestants, (7, 4));
 }
 
 /// Every layer; proxies need a release build of the main workspace, and are left out here.

@@ -19,6 +19,8 @@ pub(crate) enum Metric {
     /// Processor time of the measured process.
     CpuUs,
     ServerCpuUs,
+    /// Bytes of the server's write-ahead log.
+    WalBytes,
     ClientCpuUs,
     /// Processor time of writing what was deferred.
     DeferredCpuUs,

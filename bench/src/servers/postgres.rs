@@ -1,5 +1,8 @@
 //! semel on PostgreSQL, beside the pattern that projects write themselves, and a published crate of that kind.
 
+mod growth;
+mod server_cost;
+
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -10,17 +13,21 @@ use cratestack_sqlx::SqlxIdempotencyStore;
 use cratestack_sqlx::sqlx::postgres::PgPoolOptions;
 use cratestack_sqlx::sqlx::types::Uuid;
 use semel_postgres::{PostgresStore, migrate};
+use server_cost::ServerCost;
 use test_services::Postgres;
+use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-use super::{Census, SEMEL, batches, census_of, check, describe, load_semel, measure};
-use crate::args::ServerArgs;
-use crate::callers::{CYCLES, Entry, REPLAYS, THREADS, at_least_best_peer, cpu_at_most_best_peer, runtime};
+use super::{CALLERS, Census, SEMEL, batches, census_of, check, describe, load_semel};
+use crate::args::{PostgresArgs, PostgresPart, ServerArgs};
+use crate::callers::{
+    CYCLES, Entry, REPLAYS, THREADS, at_least_best_peer, cpu_at_most_best_peer, groups, runtime, until_quiet,
+};
 use crate::contestants::{Claimed, Contestant};
 use crate::folder::filesystem;
 use crate::inputs::{self, BODY_BYTES, Name, OPERATION, Response, SCOPE};
-use crate::report::{Case, Page};
+use crate::report::{Case, Page, drive};
 
 const PER_CALL: &str = "per call, pool of 32";
 const CRATESTACK: &str = "cratestack-sqlx";
@@ -28,20 +35,34 @@ const STATUS: u16 = 201;
 /// How many connections those have that call the server for each call.
 const CONNECTIONS: u32 = 32;
 
-pub(crate) fn run(args: &ServerArgs) -> Result<()> {
+pub(crate) fn run(args: &PostgresArgs) -> Result<()> {
     let server = Postgres::start()?;
     let filesystem = filesystem(&server.folder().canonicalize()?, "set TMPDIR to a folder on a disk")?;
     eprintln!("the server is in {}, {filesystem}", server.folder().display());
-    let mut page = Page::new(
-        "postgres",
-        concat!(include_str!("../pages/postgres.md"), include_str!("../pages/servers.md")),
-        args,
-    )?;
+    let template = concat!(
+        include_str!("../pages/postgres.md"),
+        include_str!("../pages/servers.md"),
+        include_str!("../pages/postgres-server.md")
+    );
+    let mut page = Page::new("postgres", template, args)?;
     page.fact("filesystem", filesystem);
     page.fact("PostgreSQL", version(&server)?);
+    if args.has(PostgresPart::Throughput) {
+        measure_throughput(&args.servers, &server, &mut page)?;
+    }
+    drop(server);
+    if args.has(PostgresPart::Growth) && !args.growth.is_empty() {
+        growth::measure(args, &mut page.rows)?;
+        growth::describe(&mut page);
+    }
+    page.is_part = args.only.is_some();
+    page.publish(args.servers.run.results.as_deref())
+}
+
+fn measure_throughput(args: &ServerArgs, server: &Postgres, page: &mut Page) -> Result<()> {
     let (runtime, url, keys) = (runtime(THREADS)?, server.url(), args.keys);
     let (client, store, entries) = runtime.block_on(open(&url, keys))?;
-    measure(&entries, args, &runtime, &mut page)?;
+    measure(&entries, args, (&runtime, &ServerCost::of(server, &client)?), page)?;
     let [semel, per_call, cratestack] = &entries;
     let rows = &mut page.rows;
     check(semel, keys, &runtime, rows, async || census_of(&store).await)?;
@@ -50,13 +71,33 @@ pub(crate) fn run(args: &ServerArgs) -> Result<()> {
     let (rows, semel) = (&page.rows, Case::new(CYCLES, SEMEL).load(256));
     page.bars = vec![
         at_least_best_peer(rows, semel, 4.0),
-        at_least_best_peer(rows, semel.load(32), 1.2),
-        at_least_best_peer(rows, semel.load(1), 0.8),
+        at_least_best_peer(rows, semel.load(32), 1.5),
+        at_least_best_peer(rows, semel.load(1), 0.85),
         at_least_best_peer(rows, semel.work(REPLAYS), 4.0),
         cpu_at_most_best_peer(rows, semel, 0.35),
+        server_cost::wal_bar(rows, semel),
     ];
-    describe(&mut page);
-    page.publish(args.run.results.as_deref())
+    describe(page);
+    server_cost::describe(page);
+    Ok(())
+}
+
+/// As on other servers, and what each window cost this one.
+fn measure(
+    entries: &[Entry],
+    args: &ServerArgs,
+    (runtime, cost): (&Runtime, &ServerCost<'_>),
+    page: &mut Page,
+) -> Result<()> {
+    until_quiet();
+    page.fact_other_processes();
+    let span = Duration::from_millis(args.window_ms);
+    let groups = groups(entries, &[CYCLES, REPLAYS], &CALLERS);
+    drive(args.run.rounds, &groups, &mut page.rows, &mut |case, entry| {
+        let (window, spent) = cost.window(runtime, entry, || entry.window(case, runtime, span))?;
+        let spent = (case.work == CYCLES).then_some((case.work(server_cost::SERVER), spent));
+        Ok([(case, window)].into_iter().chain(spent).collect())
+    })
 }
 
 pub(crate) fn version(server: &Postgres) -> Result<String> {

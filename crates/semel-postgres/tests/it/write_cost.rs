@@ -80,10 +80,9 @@ async fn an_ordinary_complete_writes_no_index_and_one_under_hold_does() {
     assert_eq!(updates(&client, 110).await, (110, 100));
 }
 
-/// For how many hours from its complete on a record is kept.
-async fn kept_hours(client: &Client, key: &Key) -> f64 {
-    let text =
-        "SELECT (extract(epoch FROM keep_until - since) / 3600)::float8 FROM semel_records WHERE name = $1";
+/// For how many microseconds from its complete on a record is kept.
+async fn kept_us(client: &Client, key: &Key) -> i64 {
+    let text = "SELECT (extract(epoch FROM keep_until - since) * 1000000)::bigint FROM semel_records WHERE name = $1";
     client.query_one(text, &[&key.name()]).await.unwrap().get(0)
 }
 
@@ -96,11 +95,11 @@ async fn a_record_is_kept_no_longer_than_a_256th_more_than_was_asked_for() {
     let brief = key("charge");
     let permit = granted(&semel, Claim::new(&brief).retention(Duration::from_hours(1))).await;
     permit.complete(Outcome::success(*b"paid")).await.unwrap();
-    assert_eq!(kept_hours(&client, &brief).await, 1.0);
+    assert_eq!(kept_us(&client, &brief).await, 3_600_000_000);
     // A lease that ends before the complete: the record is kept from the complete on.
     let late = key("charge");
     let permit = granted(&semel, Claim::new(&late).lease(Duration::from_millis(1))).await;
     tokio::time::sleep(Duration::from_millis(5)).await;
     permit.complete(Outcome::success(*b"paid")).await.unwrap();
-    assert_eq!(kept_hours(&client, &late).await, 24.0);
+    assert_eq!(kept_us(&client, &late).await, 86_400_000_000);
 }
