@@ -1044,3 +1044,147 @@ async fn a_record_once_with_a_probe_leaves_the_probing_to_claims() {
     assert!(matches!(asking.next().unwrap(), Next::Answer(_)), "it has nothing to write");
     assert_eq!(replayed(semel.claim(probing()).await.unwrap()), "found", "its turn was used up");
 }
+
+/// A store that cannot read one of its records.
+struct OneDamaged(Arc<dyn Store>, semel::RecordId);
+
+impl Store for OneDamaged {
+    fn load(&self, ids: Vec<semel::RecordId>) -> semel::store::Reply<Vec<semel::store::Loaded>> {
+        let damaged: Vec<_> = ids.iter().map(|id| *id == self.1).collect();
+        let reply = self.0.load(ids);
+        semel::store::Reply::later(async move {
+            let answer = reply.await?;
+            let loaded = answer.value.into_iter().zip(damaged).map(|(one, is_damaged)| {
+                if is_damaged { Err(semel::Error::new(ErrorKind::Corrupt, "unreadable")) } else { one }
+            });
+            Ok(semel::store::Answer::new(answer.now, loaded.collect()))
+        })
+    }
+
+    semel_testkit::delegate!(0: swap, sweep, scan);
+}
+
+#[tokio::test]
+async fn of_several_records_that_are_read_one_that_is_damaged_is_the_only_error() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let writing = Semel::builder_shared(Arc::clone(&store)).no_sweep().build().unwrap();
+    let keys = ["1", "2", "3"].map(key);
+    for key in &keys {
+        granted(writing.claim(Claim::new(key)).await.unwrap());
+    }
+    let semel = Semel::builder(OneDamaged(store, keys[1].id())).no_sweep().build().unwrap();
+    let found = semel.get_all(&keys).await.unwrap();
+    let found: Vec<_> = found.into_iter().map(|one| one.map(|record| record.unwrap().key)).collect();
+    assert_eq!(found[0].as_ref().unwrap(), &keys[0]);
+    assert_eq!(found[1].as_ref().unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(found[2].as_ref().unwrap(), &keys[2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_whose_renewal_failed_tries_again_long_before_the_lease_ends() {
+    let Stage { semel, pausing, .. } = stage();
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    let _heartbeat = permit.heartbeat();
+    let stop = pausing.stop_at(Point::BeforeSwap);
+    stop.reached().await;
+    let (refused_at, next) = (Instant::now(), pausing.stop_at(Point::BeforeSwap));
+    stop.refuse();
+    next.reached().await;
+    assert!(refused_at.elapsed() <= LEASE / 20, "{:?} after the refusal", refused_at.elapsed());
+    next.go_on();
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_ends_a_round_of_sweeping_after_the_batch_that_is_on_its_way() {
+    let clock = ManualClock::at(1_000_000);
+    let pausing = PausingStore::new(Arc::new(MemoryStore::builder().clock(clock.clone()).build()));
+    let semel = Semel::builder(pausing.clone()).sweep_batch(1).build().unwrap();
+    let stop = pausing.stop_at(Point::BeforeSweep);
+    for name in ["1", "2", "3", "4"] {
+        granted(semel.claim(Claim::new(&key(name))).await.unwrap());
+    }
+    clock.advance(Duration::from_hours(24 * 7));
+    stop.reached().await;
+    let closing = semel.clone();
+    let mut closing = tokio::spawn(async move { closing.close().await });
+    assert!(is_pending(&mut closing).await, "a sweep is on its way");
+    stop.go_on();
+    closing.await.unwrap().unwrap();
+    assert_eq!(pausing.count(Call::Sweep), 1, "three more records could have been swept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_round_that_found_nothing_reports_the_batch_that_it_asked_for() {
+    let pausing = PausingStore::new(Arc::new(MemoryStore::new()));
+    let semel = Semel::builder(pausing.clone()).build().unwrap();
+    let mut reports = semel.sweep_reports();
+    reports.changed().await.unwrap();
+    let report = reports.borrow_and_update().clone();
+    assert_eq!((report.round, report.removed, report.batches), (1, 0, 1));
+    assert_eq!(pausing.count(Call::Sweep), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn counts_are_written_in_small_batches() {
+    let Stage { semel, pausing, .. } = stage();
+    for name in 0..100 {
+        let key = key(&name.to_string());
+        granted(semel.claim(Claim::new(&key)).await.unwrap()).complete(outcome("paid")).await.unwrap();
+        assert_eq!(semel.claim(Claim::new(&key)).await.unwrap().as_str(), "replay");
+    }
+    let largest = || pausing.batches(Call::Load).iter().map(Vec::len).max().unwrap_or_default();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!((1..=32).contains(&largest()), "{} records were loaded at once", largest());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flush_waits_for_the_counts_that_another_flush_has_in_hand() {
+    let Stage { semel, pausing, .. } = stage();
+    granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).complete(outcome("paid")).await.unwrap();
+    assert_eq!(semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "replay");
+    let stop = pausing.stop_at(Point::BeforeSwap);
+    let flush = || {
+        let semel = semel.clone();
+        tokio::spawn(async move { semel.flush().await })
+    };
+    let first = flush();
+    stop.reached().await;
+    let mut second = flush();
+    assert!(is_pending(&mut second).await, "the count is not written yet");
+    stop.go_on();
+    first.await.unwrap().unwrap();
+    second.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flush_whose_caller_left_still_writes_what_it_took() {
+    let Stage { semel, another, pausing } = stage();
+    granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).complete(outcome("paid")).await.unwrap();
+    assert_eq!(semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "replay");
+    let stop = pausing.stop_at(Point::BeforeLoad);
+    let flushing = semel.clone();
+    let flushing = tokio::spawn(async move { flushing.flush().await });
+    stop.reached().await;
+    flushing.abort();
+    assert!(flushing.await.unwrap_err().is_cancelled());
+    stop.go_on();
+    semel.flush().await.unwrap();
+    assert_eq!(another.get(&key("1")).await.unwrap().unwrap().duplicates.count, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_waits_to_be_closed_takes_no_more_asks() {
+    let Stage { semel, pausing, .. } = stage();
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let claiming = semel.clone();
+    let claiming = tokio::spawn(async move { claiming.claim(Claim::new(&key("1"))).await });
+    stop.reached().await;
+    let closing = semel.clone();
+    let mut closing = tokio::spawn(async move { closing.close().await });
+    assert!(is_pending(&mut closing).await, "a swap is on its way");
+    let refused = semel.claim(Claim::new(&key("2"))).await.unwrap_err();
+    assert!(refused.to_string().contains("closed"), "{refused}");
+    stop.go_on();
+    assert_eq!(claiming.await.unwrap().unwrap().as_str(), "run");
+    closing.await.unwrap().unwrap();
+}

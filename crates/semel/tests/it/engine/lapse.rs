@@ -109,3 +109,12 @@ async fn a_record_that_nobody_came_back_for_is_forgotten() {
     assert!(next.fence() > zombie.fence(), "a fence grows also after its record was swept");
     assert_eq!(zombie.complete(outcome("old")).await.unwrap_err().kind(), ErrorKind::Lost);
 }
+
+#[tokio::test]
+async fn a_claim_may_differ_from_its_engine_in_how_many_attempts_there_are() {
+    let world = World::with(|builder| builder.attempts_max(5));
+    let once = || Claim::new(&key("1")).attempts_max(1);
+    let permit = crate::world::granted(world.semel.claim(once()).await.unwrap());
+    permit.release("gave up").await.unwrap();
+    assert_eq!(world.semel.claim(once()).await.unwrap().as_str(), "held");
+}

@@ -105,3 +105,11 @@ async fn a_claim_under_a_permit_of_ones_own_is_not_given_back_before_it_is_asked
     assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
     assert_eq!(granted(semel.claim(claim()).await.unwrap()).attempt(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_error_says_what_the_store_said() {
+    let (semel, _) = behind(vec![Fault::LoseAsk(NOW); 4]);
+    let error = semel.claim(Claim::new(&key("1"))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown);
+    assert!(std::error::Error::source(&error).is_some(), "{error:?}");
+}

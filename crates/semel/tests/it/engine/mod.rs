@@ -20,4 +20,5 @@ mod steps;
 mod swap_loop;
 mod sweeping;
 mod telemetry;
+mod together;
 mod waiting;

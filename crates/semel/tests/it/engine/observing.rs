@@ -62,3 +62,13 @@ async fn debug_output_shows_lengths_and_digests_never_contents() {
         assert!(!shown.contains("secret"), "{shown}");
     }
 }
+
+#[tokio::test]
+async fn a_mismatch_is_no_duplicate_of_the_record() {
+    let world = World::new();
+    let claim = |text: &str| Claim::new(&key("1")).fingerprint(request(text));
+    crate::world::granted(world.semel.claim(claim("first")).await.unwrap());
+    assert_eq!(world.semel.claim(claim("other")).await.unwrap().as_str(), "mismatch");
+    world.semel.flush().await.unwrap();
+    assert_eq!(world.semel.get(&key("1")).await.unwrap().unwrap().duplicates.count, 0);
+}

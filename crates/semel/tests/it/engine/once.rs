@@ -125,3 +125,14 @@ async fn what_the_provider_is_given_is_the_same_on_every_attempt() {
     assert_ne!(first.derive("provider.charge"), first.derive("provider.refund"));
     assert_ne!(first.derive("provider.charge"), world.run(&key("2")).await.derive("provider.charge"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn work_whose_outcome_was_not_stored_does_not_report_success() {
+    let faults = [semel_testkit::Fault::None, semel_testkit::Fault::Refuse];
+    let store =
+        semel_testkit::FaultyStore::scripted(std::sync::Arc::new(semel::store::MemoryStore::new()), faults);
+    let semel = semel::Semel::builder(store).no_sweep().build().unwrap();
+    let ended = semel.once(&key("1"), &(), async |_| Ok::<_, String>(1)).await;
+    let Err(OnceError::Engine(error)) = ended else { panic!("{ended:?}") };
+    assert_eq!(error.kind(), semel::ErrorKind::Unavailable);
+}

@@ -104,3 +104,16 @@ async fn a_run_that_lapsed_under_hold_is_released_as_held_whenever_it_was_shown(
         assert_eq!(world.run(&key("1")).await.attempt(), 2, "shown before: {was_shown_before}");
     }
 }
+
+#[tokio::test]
+async fn the_reason_for_releasing_a_held_record_is_in_the_record() {
+    let world = World::new();
+    world.run(&key("1")).await.hold("no answer").await.unwrap();
+    let shown = world.semel.get(&key("1")).await.unwrap().unwrap();
+    let answer = world.semel.release_shown(&shown, "it never left", None).await.unwrap();
+    assert_eq!(answer, OperatorAnswer::Released);
+    let State::Released(released) = world.semel.get(&key("1")).await.unwrap().unwrap().state else {
+        panic!()
+    };
+    assert_eq!(&*released.reason, "it never left");
+}

@@ -72,3 +72,23 @@ async fn a_full_store_is_not_an_outage() {
     let error = semel.claim(Claim::new(&key("2"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Full);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_unprotected_permit_has_the_lease_and_the_permit_id_of_its_claim() {
+    let semel = away(Fault::Refuse, OnOutage::Open);
+    let (id, lease) = (semel::record::PermitId::new(7), Duration::from_secs(5));
+    let claim = Claim::new(&key("1")).permit_id(id).lease(lease);
+    let Decision::Unprotected(permit) = semel.claim(claim).await.unwrap() else { panic!() };
+    assert_eq!((permit.id(), permit.lease()), (id, lease));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_without_protection_does_not_keep_the_key_that_it_may_have_been_granted() {
+    let store = Arc::new(MemoryStore::new());
+    let faulty = FaultyStore::scripted(store.clone(), vec![Fault::LoseReply(Duration::ZERO); 4]);
+    let semel = Semel::builder(faulty).on_outage(OnOutage::Open).no_sweep().build().unwrap();
+    let another = Semel::builder_shared(store).no_sweep().build().unwrap();
+    assert_eq!(semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "unprotected");
+    let next = another.claim_or_wait(Claim::new(&key("1")), Duration::from_secs(5)).await.unwrap();
+    assert_eq!(next.as_str(), "run", "the claim took, and is given back");
+}

@@ -131,3 +131,14 @@ async fn a_store_whose_clock_is_set_by_hand_is_asked_every_time() {
     assert!(semel.get(&key("1")).await.unwrap().is_none());
     assert_eq!(granted(semel.claim(Claim::new(&key("1"))).await.unwrap()).attempt(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn replays_from_memory_are_counted_like_any_other() {
+    let (semel, cut) = engine(|builder| builder);
+    complete(&semel, "1").await;
+    cut.store(true, std::sync::atomic::Ordering::SeqCst);
+    for count in 1..=3 {
+        assert_eq!(semel.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "replay");
+        assert_eq!(semel.stats().replay, count);
+    }
+}

@@ -125,3 +125,20 @@ async fn an_outcome_that_is_recorded_under_the_same_permit_wakes_who_waits() {
     let told = waiting.await.unwrap().unwrap();
     assert_eq!((told.as_str(), before.elapsed()), ("replay", Duration::ZERO));
 }
+
+#[tokio::test(start_paused = true)]
+async fn patience_does_not_start_anew_when_a_caller_is_woken_in_vain() {
+    let world = World::new();
+    let _permit = world.run(&key("1")).await;
+    let (semel, started_at) = (world.semel.clone(), tokio::time::Instant::now());
+    let patience = Duration::from_secs(10);
+    let waiting = tokio::spawn(async move {
+        let decision = semel.claim_or_wait(Claim::new(&key("1")), patience).await.unwrap();
+        (decision.as_str(), started_at.elapsed())
+    });
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        world.semel.wake(&key("1").id());
+    }
+    assert_eq!(waiting.await.unwrap(), ("busy", patience));
+}
