@@ -233,6 +233,7 @@ impl Semel {
             .await?;
         let mut first_error = Ok(());
         for (permit, answer) in answers {
+            let Some(answer) = answer else { continue };
             let completed = answer.and_then(|settled| permit.completed(&settled, sent_at));
             first_error = first_error.and(completed);
         }
@@ -248,6 +249,7 @@ impl Semel {
             })
             .await?;
         let released = answers.into_iter().map(|(permit, answer)| {
+            let Some(answer) = answer else { return Ok(ReleaseAnswer::NotHolding) };
             let answer = answer?.answer;
             if answer == ReleaseAnswer::Released {
                 self.engine().waiters.wake(&permit.key().id());
@@ -266,28 +268,38 @@ impl Semel {
                 move |found: Option<&Record>, now: Timestamp| settle::renew(found, proof, lease, now)
             })
             .await?;
-        answers.into_iter().map(|(permit, answer)| permit.renewed(answer?.answer, sent_at)).collect()
+        let renewed = answers.into_iter().map(|(permit, answer)| match answer {
+            Some(answer) => permit.renewed(answer?.answer, sent_at),
+            None => Ok(Renewal::Renewed),
+        });
+        renewed.collect()
     }
 
-    /// Settles permits in one batch, in a task of its own: a caller that goes away leaves nothing half settled.
+    /// Settles permits in one batch, in a task of its own: a caller that goes away leaves nothing half settled. The
+    /// answers come in the order of the permits; there is none for a run that no store knows of.
     async fn settle_all<A: Send + 'static, R: Rule<A>>(
         &self,
         permits: &[Permit],
         rule: impl Fn(&Permit) -> R,
-    ) -> Result<Vec<(Permit, Result<Settled<A>>)>> {
-        let permits: Vec<_> = permits.iter().filter(|permit| !permit.is_unprotected()).cloned().collect();
-        let asks = permits.iter().map(|permit| {
+    ) -> Result<Vec<(Permit, Option<Result<Settled<A>>>)>> {
+        let protected: Vec<_> = permits.iter().filter(|permit| !permit.is_unprotected()).collect();
+        let asks = protected.iter().map(|permit| {
             SwapLoop::new(permit.key().clone(), permit.guess(), rule(permit)).permit_id(permit.id())
         });
         let asks = asks.collect();
         let batcher = Arc::clone(&self.engine().batcher);
         let answers = to_the_end(async move { Ok(ask_together(&batcher, asks).await) }).await?;
-        for (permit, answer) in permits.iter().zip(&answers) {
+        for (permit, answer) in protected.iter().zip(&answers) {
             if let Ok(settled) = answer {
                 permit.see(settled.record.clone());
             }
         }
-        Ok(permits.into_iter().zip(answers).collect())
+        let mut answers = answers.into_iter();
+        let each = permits.iter().map(|permit| {
+            let answer = if permit.is_unprotected() { None } else { answers.next() };
+            (permit.clone(), answer)
+        });
+        Ok(each.collect())
     }
 
     /// Runs `work` once for this key and request, or hands back the value that it had.

@@ -108,3 +108,15 @@ async fn several_are_completed_though_their_caller_left_and_another_wrote_first(
     let waiting = another.claim_or_wait(Claim::new(&key("2")), Duration::from_secs(5));
     assert_eq!(replayed(waiting.await.unwrap()), "paid");
 }
+
+#[tokio::test]
+async fn an_unprotected_permit_among_others_has_an_answer_in_its_place() {
+    let world = World::new();
+    let mut permits = claim_three(&world.semel).await;
+    let why = Error::new(ErrorKind::Unavailable, "the store is away");
+    permits.insert(1, world.semel.unprotected(&Claim::new(&key("4")), &why));
+    assert_eq!(world.semel.renew_all(&permits).await.unwrap(), [Renewal::Renewed; 4]);
+    let (released, not_holding) = (ReleaseAnswer::Released, ReleaseAnswer::NotHolding);
+    let answers = world.semel.release_all(&permits, "later").await.unwrap();
+    assert_eq!(answers, [released, not_holding, released, released]);
+}
