@@ -139,15 +139,19 @@ impl Connections {
             let now = self.load(&[]).await?.now;
             return batch.answer_at(now);
         }
-        let mut server = None;
+        let mut asked = None;
         while batch.go_on()? {
             let answered = self.swap_round(connection, &batch).await;
-            let answered = answered.map_err(|error| batch.after_others(error))?;
-            batch.hear(&answered.rows)?;
-            server = answered.server;
+            let Answered { rows, server } = answered.map_err(|error| batch.after_others(error))?;
+            if *asked.get_or_insert(server) != server {
+                // What the rounds before wrote and showed was on a server that is no longer the primary.
+                let message = "another server was promoted while a batch was under way; ask again with the same permits";
+                return Err(Error::new(ErrorKind::Unknown, message));
+            }
+            batch.hear(&rows)?;
         }
         let shown = batch.shown_done();
-        let confirmed = self.confirm(server, &shown).await;
+        let confirmed = self.confirm(asked.flatten(), &shown).await;
         batch.answer(&confirmed)
     }
 

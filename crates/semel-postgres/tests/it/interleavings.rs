@@ -221,7 +221,7 @@ async fn a_sweep_leaves_a_record_that_was_renewed_while_it_was_under_way() {
     };
     other.client.batch_execute("SELECT pg_advisory_unlock(7)").await.unwrap();
     let swept = sweeping.await.unwrap().unwrap().value;
-    assert_eq!(swept.removed, 1, "only the one that nobody renewed");
+    assert_eq!(swept.removed, 1, "only the one that was not renewed");
     let found = store.load(vec![second.key.id()]).await.unwrap().record().unwrap().unwrap();
     assert_eq!(found.version, renewed.version);
     assert!(matches!(renewal_of(&renewed).keep, Keep::For(_)));
