@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Finding, Verdict};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 use crate::lock::lock;
 
 /// How often the settings are checked while a store is used: a change is noticed within a minute.
@@ -105,19 +105,6 @@ impl SettingsWatch {
             ),
         ))
     }
-
-    /// Checks the settings if that is due, and takes in what is found; a check that fails changes nothing.
-    pub async fn check_if_due(&self, check: impl Future<Output = Result<Vec<Finding>>>) {
-        if !self.take_due() {
-            return;
-        }
-        match check.await {
-            Ok(findings) => self.note(&findings),
-            Err(error) => {
-                tracing::debug!(%error, "semel: the settings of the store's server could not be checked");
-            }
-        }
-    }
 }
 
 impl fmt::Debug for SettingsWatch {
@@ -166,13 +153,5 @@ mod tests {
         let watch = SettingsWatch::new(DurabilityDemand::AsConfigured, &[finding("off", Verdict::Broken)]);
         assert!(watch.refusal().is_none());
         assert_eq!(watch.broken().len(), 1);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_check_that_fails_changes_nothing() {
-        let watch = SettingsWatch::new(DurabilityDemand::Demanded, &[finding("off", Verdict::Broken)]);
-        tokio::time::advance(CHECK_EVERY).await;
-        watch.check_if_due(async { Err(Error::new(ErrorKind::Unavailable, "away")) }).await;
-        assert!(watch.refusal().is_some());
     }
 }
