@@ -345,7 +345,7 @@ impl Semel {
     /// The records of many keys in one round trip, in their order; as [`get`](Self::get) for each.
     pub async fn get_all(&self, keys: &[Key]) -> Result<Vec<Result<Option<Record>>>> {
         let ids = keys.iter().map(Key::id).collect();
-        let answer = self.engine().batcher.send(|store| store.load(ids))?.await?;
+        let answer = self.engine().batcher.send(|store| store.load(ids))?.await?.to_each_of(keys.len())?;
         let found = answer.value.into_iter().zip(keys).map(|(found, key)| {
             let record = found?.filter(|record| record.key == *key);
             Ok(record.and_then(|record| seen(record, answer.now)))
@@ -670,7 +670,7 @@ impl Engine {
     }
 
     async fn load(&self, id: RecordId) -> Result<(Option<Arc<Record>>, Timestamp)> {
-        let answer = self.batcher.send(|store| store.load(vec![id]))?.await?;
+        let answer = self.batcher.send(|store| store.load(vec![id]))?.await?.to_each_of(1)?;
         Ok((answer.value.into_iter().next().unwrap_or(Ok(None))?, answer.now))
     }
 
@@ -709,7 +709,7 @@ impl Engine {
     async fn mend(&self, keys: impl Iterator<Item = &Key>) -> Result<()> {
         let keys: Vec<_> = keys.cloned().collect();
         let ids = keys.iter().map(Key::id).collect();
-        let found = self.batcher.send(|store| store.load(ids))?.await?;
+        let found = self.batcher.send(|store| store.load(ids))?.await?.to_each_of(keys.len())?;
         let records: Vec<_> = found.value.into_iter().collect::<Result<_>>()?;
         let done = records.iter().flatten().find_map(|record| match &record.state {
             State::Done(done) if record.is_live(found.now) => Some(done.clone()),
