@@ -271,7 +271,7 @@ struct Written {
 async fn write_batch(batcher: &Arc<Batcher>, batch: Counts, budget: Option<&Mutex<Budget>>) -> Written {
     let ids = batch.iter().map(|(id, _)| *id).collect();
     let loaded = batcher.finish(|store| store.load(ids)).await;
-    let found = match loaded.and_then(|found| found.to_each_of(batch.len())) {
+    let found = match loaded.and_then(|found| found.for_each_of(batch.len())) {
         Ok(found) => found,
         Err(error) => return Written { unwritten: batch, failed: Some(error) },
     };

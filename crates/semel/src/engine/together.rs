@@ -76,14 +76,14 @@ impl Round {
     async fn send(self, batcher: &Arc<Batcher>) -> Vec<(usize, Heard)> {
         let mut heard = Vec::with_capacity(self.swapping.len().saturating_add(self.loading.len()));
         if !self.loads.is_empty() {
-            let (asked, loads) = (self.loads.len(), self.loads);
-            let loaded = batcher.finish(|store| store.load(loads)).await;
+            let asked = self.loading.len();
+            let loaded = batcher.finish(|store| store.load(self.loads)).await;
             let each = self.loading.into_iter().zip(spread(loaded, asked));
             heard.extend(each.map(|(at, one)| (at, Heard::Loaded(one))));
         }
         if !self.swaps.is_empty() {
-            let (asked, swaps) = (self.swaps.len(), self.swaps);
-            let swapped = batcher.finish(|store| store.swap(swaps)).await;
+            let asked = self.swapping.len();
+            let swapped = batcher.finish(|store| store.swap(self.swaps)).await;
             let each = self.swapping.into_iter().zip(spread(swapped, asked));
             heard.extend(each.map(|(at, one)| (at, Heard::Swapped(one))));
         }
@@ -96,7 +96,7 @@ pub(super) fn spread<T, V: IntoIterator<Item = T> + AsRef<[T]>>(
     answer: Result<Answer<V>>,
     asked: usize,
 ) -> impl Iterator<Item = Result<Answer<T>>> {
-    let (values, error) = match answer.and_then(|answer| answer.to_each_of(asked)) {
+    let (values, error) = match answer.and_then(|answer| answer.for_each_of(asked)) {
         Ok(Answer { now, value, caching }) => {
             (Some(value.into_iter().map(move |value| Answer::new(now, value).caching(caching))), None)
         }

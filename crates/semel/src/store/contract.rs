@@ -153,7 +153,7 @@ impl<T> Answer<T> {
 
     /// The same answer, if it has one entry for each of `asked`. A store that answers fewer or more has left its
     /// contract: which entry answers what, and what the store did, is unknown.
-    pub(crate) fn to_each_of<E>(self, asked: usize) -> Result<Self>
+    pub(crate) fn for_each_of<E>(self, asked: usize) -> Result<Self>
     where
         T: AsRef<[E]>,
     {
