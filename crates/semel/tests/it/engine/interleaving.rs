@@ -937,6 +937,24 @@ fn a_heartbeat_goes_on_after_the_runtime_that_began_it_has_ended() {
     });
 }
 
+#[test]
+fn a_heartbeat_that_began_outside_a_runtime_is_taken_up_by_the_next_call() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let (stage, permit) = runtime.block_on(async {
+        let stage = stage();
+        let permit = granted(stage.semel.claim(Claim::new(&key("1"))).await.unwrap());
+        (stage, permit)
+    });
+    let heartbeat = permit.heartbeat();
+    runtime.block_on(async {
+        granted(stage.semel.claim(Claim::new(&key("2"))).await.unwrap());
+        tokio::time::sleep(LEASE * 3).await;
+        assert_eq!(stage.another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy");
+        drop(heartbeat);
+    });
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_operator_does_not_release_a_later_run_under_the_same_permit_id() {
     let Stage { semel, another, .. } = stage();

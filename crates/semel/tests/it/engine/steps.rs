@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use semel::{Claim, ErrorKind, OnceError, Permit};
 
-use crate::world::{LEASE, World, granted, key, outcome, request};
+use crate::world::{LEASE, RETENTION, World, granted, key, outcome, request};
 
 async fn reserve(permit: &Permit, calls: &AtomicU32) -> Result<u32, OnceError<String>> {
     permit.step("reserve", async || Ok(calls.fetch_add(1, Ordering::SeqCst) + 1)).await
@@ -104,4 +104,13 @@ async fn a_run_that_a_store_knows_of_can_be_completed_inside_a_transaction() {
     let why = semel::Error::new(ErrorKind::Unavailable, "away");
     let unprotected = world.semel.unprotected(&Claim::new(&key("2")), &why);
     assert!(unprotected.complete_loop(outcome("paid")).is_none());
+}
+
+#[tokio::test]
+async fn a_step_keeps_its_record_no_longer_than_the_run_did() {
+    let world = World::new();
+    let permit = world.run(&key("1")).await;
+    permit.put_step("reserve", *b"1").await.unwrap();
+    world.clock.advance(LEASE + RETENTION);
+    assert_eq!(world.semel.sweep(10).await.unwrap().removed, 1);
 }
