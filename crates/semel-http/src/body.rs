@@ -8,7 +8,7 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use crate::held::Held;
+use crate::budget::Reserved;
 
 pin_project! {
     /// What the service behind the layer reads: the client's body as it comes, or the bytes that were read from it.
@@ -50,7 +50,7 @@ pub(crate) struct Whole {
     pub(crate) bytes: Bytes,
     pub(crate) trailers: Option<HeaderMap>,
     #[expect(dead_code, reason = "the room that it takes, given back when it is dropped")]
-    pub(crate) held: Held,
+    pub(crate) reserved: Reserved,
 }
 
 impl Whole {
@@ -86,8 +86,8 @@ pub(crate) enum Read<E> {
     Broken(E),
 }
 
-/// Reads a body up to `bytes_max`, into room that `held` has.
-pub(crate) async fn read<B>(mut body: Pin<&mut B>, bytes_max: usize, mut held: Held) -> Read<B::Error>
+/// Reads a body up to `bytes_max`, into room that `reserved` has.
+pub(crate) async fn read<B>(mut body: Pin<&mut B>, bytes_max: usize, mut reserved: Reserved) -> Read<B::Error>
 where
     B: Body<Data = Bytes>,
 {
@@ -103,7 +103,7 @@ where
         match frame.into_data() {
             Ok(data) => {
                 read = read.saturating_add(data.len());
-                let has_room = held.take(data.len());
+                let has_room = reserved.take(data.len());
                 parts.push(data);
                 if read > bytes_max {
                     return Read::TooLong(parts);
@@ -115,7 +115,7 @@ where
             Err(frame) => trailers = frame.into_trailers().ok(),
         }
     }
-    Read::Whole(Whole { bytes: joined(parts, read), trailers, held })
+    Read::Whole(Whole { bytes: joined(parts, read), trailers, reserved })
 }
 
 fn joined(mut parts: Vec<Bytes>, length: usize) -> Bytes {

@@ -7,23 +7,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response, request};
 use http_body::Body;
-use semel::record::LABEL_BYTES_MAX;
 use semel::{Claim, Decision, Error, ErrorKind, Key, OnOutage, Permit, RecordId, Replay};
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
 use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
+use crate::caller::Caller;
 use crate::decided::Decided;
 use crate::fingerprint::fingerprint;
 use crate::future::{Run, Verdict};
-use crate::header::key_of;
+use crate::identity::{identify, label};
 use crate::layer::{IdempotencyLayer, Inner};
-use crate::principal::Caller;
 use crate::problem::{Code, Problem};
-use crate::profile::{Presence, Reach, Rules, WhileRunning};
+use crate::profile::{Rules, WhileRunning};
 use crate::refusal::{held, in_flight, mismatch, overloaded, store_unavailable};
 use crate::replay::{Unanswerable, replayed};
-use crate::run::{Ground, panicked, run};
+use crate::run::{RunContext, panicked, run};
 
 /// How long to wait for the rest of a request that is refused, before its connection is closed instead.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -58,8 +57,8 @@ where
         }
         Verdict::Answer(Ok(response))
     };
-    let (key, caller) = match whose(inner, &rules, &parts) {
-        Ok(whose) => whose,
+    let (key, caller) = match identify(inner, &rules, &parts) {
+        Ok(identified) => identified,
         Err(problem) => return refuse(drained(body, rules.request_bytes_max, problem).await, None, None),
     };
     let id = key.id();
@@ -73,8 +72,8 @@ where
     }
     let (problem, decision) = match claimed(inner, &rules, claim).await {
         Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
-            let ground = Ground { layer: layer.clone(), rules, caller, permit };
-            return start(ground, service, parts, whole);
+            let context = RunContext { layer: layer.clone(), rules, caller, permit };
+            return start(context, service, parts, whole);
         }
         Ok(Decision::Replay(replay)) => match answered(inner, &replay) {
             Ok(response) => return Verdict::Answer(Ok(response)),
@@ -89,7 +88,12 @@ where
 }
 
 /// Starts a run: from here on, nothing of it is cancelled.
-fn start<S, B, R>(ground: Ground, service: S, mut parts: request::Parts, whole: Whole) -> Verdict<R, S::Error>
+fn start<S, B, R>(
+    context: RunContext,
+    service: S,
+    mut parts: request::Parts,
+    whole: Whole,
+) -> Verdict<R, S::Error>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>> + Send + 'static,
     S::Future: Send + 'static,
@@ -99,46 +103,11 @@ where
     R::Error: Send,
 {
     let version = parts.version;
-    parts.extensions.insert::<Permit>(ground.permit.clone());
+    parts.extensions.insert::<Permit>(context.permit.clone());
     let request = Request::from_parts(parts, RequestBody::whole(whole));
-    let told = ground.clone();
-    let future = Box::pin(run(ground, service, request, version));
+    let told = context.clone();
+    let future = Box::pin(run(context, service, request, version));
     Verdict::Run(Run::new(future, move || Ok(panicked(&told, version))))
-}
-
-/// Whose key it is, and which.
-fn whose(inner: &Inner, rules: &Rules, parts: &request::Parts) -> Result<(Key, Caller), Problem> {
-    let profile = &inner.settings.profile;
-    let name = match key_of(&parts.headers, &profile.names, profile.key) {
-        Ok(Some(name)) => name,
-        Ok(None) if rules.presence == Presence::Required => {
-            let detail =
-                format!("This operation wants a key of the client's own in `{}`.", profile.names.key);
-            return Err(Problem::new(Code::KeyMissing, detail));
-        }
-        Ok(None) => return Err(Problem::new(Code::KeyMalformed, "The key's header has no value.")),
-        Err(malformed) => return Err(Problem::new(Code::KeyMalformed, malformed.to_string())),
-    };
-    let caller = inner.principal.caller(parts).ok_or_else(|| {
-        Problem::new(Code::CallerUnknown, "A key belongs to a caller: say who you are, then send it again.")
-    })?;
-    let scope = inner.settings.scope.iter().map(String::as_str).chain([caller.as_str()]);
-    let key = match rules.reach {
-        Reach::Caller => Key::scoped(scope, "http", &name),
-        Reach::Route => Key::scoped(scope, &operation(parts), &name),
-    };
-    key.map(|key| (key, caller.clone())).map_err(|error| Problem::new(Code::KeyMalformed, error.to_string()))
-}
-
-/// Method, path and query as an operation; digested if they are longer than an operation may be.
-fn operation(parts: &request::Parts) -> String {
-    let target = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-    let operation = format!("{} {target}", parts.method);
-    if operation.len() <= semel::PART_BYTES_MAX {
-        return operation;
-    }
-    let digest = semel::Fingerprint::of_parts([operation.as_bytes()]);
-    format!("{} digest:{}", parts.method, RecordId::from_bytes(*digest.as_bytes()))
 }
 
 async fn whole<B: Body<Data = Bytes>>(inner: &Inner, rules: &Rules, body: B) -> Result<Whole, Problem> {
@@ -146,7 +115,7 @@ async fn whole<B: Body<Data = Bytes>>(inner: &Inner, rules: &Rules, body: B) -> 
         return Ok(Whole::default());
     }
     let body = pin!(body);
-    let reading = read(body, rules.request_bytes_max, inner.lasting.room.share());
+    let reading = read(body, rules.request_bytes_max, inner.shared.budget.share());
     let Ok(read) = timeout(inner.settings.body_timeout, reading).await else { return Err(body_incomplete()) };
     match read {
         Read::Whole(whole) => Ok(whole),
@@ -204,13 +173,6 @@ fn claim(rules: &Rules, key: &Key, parts: &request::Parts, whole: &Whole) -> Cla
     }
 }
 
-/// Method and path, in words for people, cut to what a label may have. Without the query, which may hold secrets.
-fn label(parts: &request::Parts) -> String {
-    let mut label = format!("{} {}", parts.method, parts.uri.path());
-    label.truncate(label.floor_char_boundary(LABEL_BYTES_MAX));
-    label
-}
-
 /// Claims, and gives up on a store that does not answer in time.
 async fn claimed(inner: &Inner, rules: &Rules, claim: Claim) -> semel::Result<Decision> {
     let patience = match rules.while_running {
@@ -231,7 +193,7 @@ async fn claimed(inner: &Inner, rules: &Rules, claim: Claim) -> semel::Result<De
 /// Whether a caller is over its quota, and asks for something new. What is there already may always be asked for again.
 async fn over_quota(inner: &Inner, caller: &Caller, key: &Key) -> Option<Problem> {
     let quotas = inner.settings.quotas.as_ref()?;
-    let retry_after = inner.lasting.usage.is_over(caller, quotas, Instant::now())?;
+    let retry_after = inner.shared.usage.is_over(caller, quotas, Instant::now())?;
     match timeout(inner.settings.store_timeout, inner.semel.get(key)).await {
         Ok(Ok(Some(_))) => None,
         Ok(Ok(None) | Err(_)) | Err(_) => Some(
@@ -242,6 +204,6 @@ async fn over_quota(inner: &Inner, caller: &Caller, key: &Key) -> Option<Problem
 }
 
 fn answered<R>(inner: &Inner, replay: &Replay) -> Result<Response<ResponseBody<R>>, Problem> {
-    let response = replayed(replay, &inner.settings.profile.names, inner.lasting.room.share());
+    let response = replayed(replay, &inner.settings.profile.names, inner.shared.budget.share());
     response.map_err(Unanswerable::problem)
 }

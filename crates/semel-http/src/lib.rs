@@ -6,36 +6,38 @@
 //! # Layout
 //!
 //! - [`layer`](IdempotencyLayer), [`service`](Idempotency): what is put around a service.
-//! - `route`: from a request to its rules. `decide`: its key, caller, body and fingerprint, and the claim.
+//! - `routes`: from a request to its rules. `identity`: its key and caller. `decide`: its body,
+//!   fingerprint and claim.
 //!   `run`: the call, and how its response is settled. `future`: why a client that hangs up cancels nothing.
-//! - [`reply`](Reply): a response as an outcome. `replay`: the way back. `kept`: which headers are.
-//! - [`header`](structured): the key. [`json`], `fingerprint`: what makes two requests the same.
-//! - [`principal`](Principal): who a caller is. `quota`: how much one may use. `held`: how much memory all may.
+//! - [`reply`](Reply): a response as an outcome. `replay`: the way back. `header_filter`: which headers are.
+//! - `key`, [`structured`]: the key. [`json`], `fingerprint`: what makes two requests the same.
+//! - [`caller`](Principal): who a caller is. `quota`: how much one may use. `budget`: how much memory all may.
 //! - [`profile`](Profile), [`settings`](Settings): what clients see, as data. [`problem`](Problem): refusals.
-//! - [`settle`](Settle), [`granted`](Granted): what handlers say and get. [`decided`](Decided): for logs.
+//! - [`settle`](Settle), [`extract`](Granted): what handlers say and get. [`decided`](Decided): for logs.
 //! - [`openapi`](openapi_fragment): all this for the readers of an API's description.
 
 mod body;
+mod budget;
+mod caller;
 mod decide;
 mod decided;
+#[cfg(feature = "axum")]
+mod extract;
 mod fingerprint;
 mod future;
-#[cfg(feature = "axum")]
-mod granted;
-mod header;
-mod held;
+mod header_filter;
+mod identity;
 pub mod json;
-mod kept;
+mod key;
 mod layer;
 mod openapi;
-mod principal;
 mod problem;
 mod profile;
 mod quota;
 mod refusal;
 mod replay;
 mod reply;
-mod route;
+mod routes;
 mod run;
 mod service;
 mod settings;
@@ -43,19 +45,19 @@ mod settle;
 pub mod structured;
 
 pub use body::{RequestBody, ResponseBody};
+#[cfg(feature = "jwt")]
+pub use caller::Jwt;
+pub use caller::{Caller, PeerAddress, Principal};
 pub use decided::Decided;
-pub use future::ResponseFuture;
 #[cfg(feature = "axum")]
-pub use granted::Granted;
+pub use extract::Granted;
+pub use future::ResponseFuture;
 pub use layer::IdempotencyLayer;
 pub use openapi::openapi_fragment;
-#[cfg(feature = "jwt")]
-pub use principal::Jwt;
-pub use principal::{Caller, PeerAddress, Principal};
 pub use problem::{Code, Problem};
 pub use profile::{
-    BODY_BYTES_MAX_DEFAULT, Bare, KEY_CHARS_MAX_DEFAULT, KeyForm, Names, OnServerError, Presence, Profile,
-    Reach, Rules, Statuses, WhileRunning,
+    BODY_BYTES_MAX_DEFAULT, KEY_CHARS_MAX_DEFAULT, KeyForm, KeyPresence, KeyScope, Names, OnServerError,
+    Profile, Rules, Statuses, UnquotedKeys, WhileRunning,
 };
 pub use reply::Reply;
 pub use service::Idempotency;

@@ -42,17 +42,17 @@ pub struct Names {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyForm {
     /// What a value without quotes means.
-    pub bare: Bare,
+    pub unquoted: UnquotedKeys,
     /// The longest key, in characters after decoding.
     pub chars_max: usize,
 }
 
 /// What a value without quotes means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Bare {
+pub enum UnquotedKeys {
     /// The same key as with quotes: nearly every client sends it so.
     #[default]
-    Taken,
+    Accepted,
     /// A malformed key.
     Refused,
 }
@@ -85,9 +85,9 @@ pub struct Rules {
     /// Which methods are covered; others pass untouched.
     pub methods: Vec<Method>,
     /// Whether a covered request must have a key.
-    pub presence: Presence,
-    /// How far a key reaches.
-    pub reach: Reach,
+    pub key: KeyPresence,
+    /// What a key is unique within.
+    pub scope: KeyScope,
     /// How long a run is good without renewal.
     pub lease: Duration,
     /// How long a finished one is remembered.
@@ -116,7 +116,7 @@ pub struct Rules {
 
 /// Whether a covered request must have a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Presence {
+pub enum KeyPresence {
     /// Without one it passes untouched.
     #[default]
     Optional,
@@ -124,13 +124,13 @@ pub enum Presence {
     Required,
 }
 
-/// How far a key reaches.
+/// What a key is unique within.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
-    /// Over everything that its caller asks for: the same key on another path is a mismatch.
+pub enum KeyScope {
+    /// Everything that its caller asks for: the same key on another path is a mismatch.
     #[default]
     Caller,
-    /// Over one method, path and query: the same key elsewhere is another key.
+    /// One method, path and query: the same key elsewhere is another key.
     Route,
 }
 
@@ -172,7 +172,7 @@ impl Profile {
                 expires: Some(HeaderName::from_static("idempotency-expires")),
                 protected: HeaderName::from_static("idempotency-protected"),
             },
-            key: KeyForm { bare: Bare::Taken, chars_max: KEY_CHARS_MAX_DEFAULT },
+            key: KeyForm { unquoted: UnquotedKeys::Accepted, chars_max: KEY_CHARS_MAX_DEFAULT },
             statuses: Statuses::default(),
             problem_base: "urn:semel:problem:".into(),
             rules: Rules::default(),
@@ -200,8 +200,8 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             methods: vec![Method::POST, Method::PATCH],
-            presence: Presence::default(),
-            reach: Reach::default(),
+            key: KeyPresence::default(),
+            scope: KeyScope::default(),
             lease: semel::LEASE_DEFAULT,
             retention: semel::RETENTION_DEFAULT,
             lapse: Lapse::default(),

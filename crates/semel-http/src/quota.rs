@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::principal::Caller;
+use crate::caller::Caller;
 use crate::settings::Quotas;
 use amounts::Amounts;
 

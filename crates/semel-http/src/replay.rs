@@ -6,8 +6,8 @@ use semel::clock::Timestamp;
 use semel::{Error, Replay};
 
 use crate::body::{ResponseBody, Whole};
+use crate::budget::Reserved;
 use crate::decided::Decided;
-use crate::held::Held;
 use crate::problem::{Code, Problem};
 use crate::profile::Names;
 use crate::refusal::{SOON, overloaded};
@@ -27,7 +27,7 @@ pub(crate) enum Unanswerable {
 pub(crate) fn replayed<R>(
     replay: &Replay,
     names: &Names,
-    mut held: Held,
+    mut reserved: Reserved,
 ) -> Result<Response<ResponseBody<R>>, Unanswerable> {
     let Reply { status, headers, trailers, body } =
         match stored(replay.outcome()).map_err(Unanswerable::Unreadable)? {
@@ -35,10 +35,10 @@ pub(crate) fn replayed<R>(
             Stored::NotKept(status) => return Err(Unanswerable::NotKept(status)),
         };
     let length = body.len();
-    if !held.take(length) {
+    if !reserved.take(length) {
         return Err(Unanswerable::NoRoom);
     }
-    let whole = Whole { bytes: body, trailers, held };
+    let whole = Whole { bytes: body, trailers, reserved };
     let mut response = Response::new(ResponseBody::whole(whole));
     *response.status_mut() = status;
     *response.headers_mut() = headers;

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use semel::{Error, ErrorKind, Outcome, OutcomeKind, Result};
 use serde::Serialize;
 
-use crate::kept::{self, is_never_kept};
+use crate::header_filter::{self, is_never_kept};
 use crate::settle::Settle;
 
 /// What every kept reply starts with; its last byte is the version of the form.
@@ -121,7 +121,7 @@ fn put_headers(bytes: &mut Vec<u8>, headers: &HeaderMap, allowed: Option<&[Heade
     let at = bytes.len();
     bytes.put_u16(0);
     let mut count = 0_u16;
-    for (name, value) in kept::headers(headers, allowed) {
+    for (name, value) in header_filter::headers(headers, allowed) {
         // Servers bound a head to far less than this; what is longer could not have been sent either.
         let (Ok(name_length), Ok(value_length)) =
             (u16::try_from(name.as_str().len()), u32::try_from(value.len()))

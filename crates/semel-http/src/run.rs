@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep, timeout};
 use tower_service::Service;
 
 use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
+use crate::budget::Reserved;
+use crate::caller::Caller;
 use crate::decided::Decided;
 use crate::future::Answer;
-use crate::held::Held;
 use crate::layer::IdempotencyLayer;
-use crate::principal::Caller;
 use crate::problem::{Code, Problem};
 use crate::profile::{OnServerError, Rules};
 use crate::replay::tell_until;
@@ -31,7 +31,7 @@ const AGAIN_LAST: Duration = Duration::from_millis(500);
 
 /// What a run stands on.
 #[derive(Clone)]
-pub(crate) struct Ground {
+pub(crate) struct RunContext {
     pub(crate) layer: IdempotencyLayer,
     pub(crate) rules: Arc<Rules>,
     pub(crate) caller: Caller,
@@ -40,7 +40,7 @@ pub(crate) struct Ground {
 
 /// Calls the service and settles what came of it. The lease is renewed while that takes long.
 pub(crate) async fn run<S, B, R>(
-    ground: Ground,
+    context: RunContext,
     service: S,
     request: Request<RequestBody<B>>,
     version: Version,
@@ -49,19 +49,19 @@ where
     S: Service<Request<RequestBody<B>>, Response = Response<R>>,
     R: Body<Data = Bytes>,
 {
-    let _counted = ground.layer.inner.lasting.count_run();
-    ground.count_key();
-    let mut work = pin!(work(&ground, service, request, version));
+    let _counted = context.layer.inner.shared.count_run();
+    context.count_key();
+    let mut work = pin!(work(&context, service, request, version));
     // Most runs end long before the first renewal is due, and need no heartbeat.
-    if let Ok(answer) = timeout(ground.permit.lease().div_f64(3.0), &mut work).await {
+    if let Ok(answer) = timeout(context.permit.lease().div_f64(3.0), &mut work).await {
         return answer;
     }
-    let _heartbeat = ground.permit.heartbeat();
+    let _heartbeat = context.permit.heartbeat();
     work.await
 }
 
 async fn work<S, B, R>(
-    ground: &Ground,
+    context: &RunContext,
     mut service: S,
     request: Request<RequestBody<B>>,
     version: Version,
@@ -73,24 +73,24 @@ where
     // An error of the service itself says nothing about its effect: the lease decides.
     let response = service.call(request).await?;
     let (parts, body) = response.into_parts();
-    Ok(match ground.fate(&parts) {
-        Settle::Keep => ground.keep(parts, body, version).await,
-        Settle::Completed => ground.completed(parts, body, version).await,
+    Ok(match context.fate(&parts) {
+        Settle::Keep => context.keep(parts, body, version).await,
+        Settle::Completed => context.completed(parts, body, version).await,
         Settle::Release => {
             let reason = format!("answered {}", parts.status.as_u16());
-            ground.told(ground.in_time(ground.permit.release(&reason)).await.map(drop));
-            ground.passed(parts, body)
+            context.told(context.in_time(context.permit.release(&reason)).await.map(drop));
+            context.passed(parts, body)
         }
         Settle::Hold => {
             let reason = format!("answered {}", parts.status.as_u16());
-            ground.told(ground.in_time(ground.permit.hold(&reason)).await.map(drop));
-            ground.passed(parts, body)
+            context.told(context.in_time(context.permit.hold(&reason)).await.map(drop));
+            context.passed(parts, body)
         }
-        Settle::Unknown => ground.passed(parts, body),
+        Settle::Unknown => context.passed(parts, body),
     })
 }
 
-impl Ground {
+impl RunContext {
     /// What becomes of a response: what its handler says, or else what the rules say of its status.
     fn fate(&self, parts: &response::Parts) -> Settle {
         if let Some(said) = parts.extensions.get::<Settle>() {
@@ -117,20 +117,20 @@ impl Ground {
         if streams(&parts) || size.lower() > bytes_max as u64 {
             return self.keep_without_body(parts, ResponseBody::streaming(body), version).await;
         }
-        let mut held = self.layer.inner.lasting.room.share();
+        let mut reserved = self.layer.inner.shared.budget.share();
         // A body of a known size never has to be moved on half read, and can stay where it is.
         if let Some(exact) = size.exact() {
-            if !held.take(usize::try_from(exact).unwrap_or(usize::MAX)) {
+            if !reserved.take(usize::try_from(exact).unwrap_or(usize::MAX)) {
                 return self.keep_without_body(parts, ResponseBody::streaming(body), version).await;
             }
             let body = pin!(body);
-            return match read(body, bytes_max, Held::default()).await {
-                Read::Whole(whole) => self.keep_whole(parts, Whole { held, ..whole }, version).await,
+            return match read(body, bytes_max, Reserved::default()).await {
+                Read::Whole(whole) => self.keep_whole(parts, Whole { reserved, ..whole }, version).await,
                 Read::TooLong(_) | Read::NoRoom(_) | Read::Broken(_) => self.broke_off(version),
             };
         }
         let mut body: Pin<Box<R>> = Box::pin(body);
-        match read(body.as_mut(), bytes_max, held).await {
+        match read(body.as_mut(), bytes_max, reserved).await {
             Read::Whole(whole) => self.keep_whole(parts, whole, version).await,
             // It ran: what cannot be kept is passed on, and known to have been there.
             Read::TooLong(first) | Read::NoRoom(first) => {
@@ -296,20 +296,14 @@ impl Ground {
     fn count_key(&self) {
         let inner = &self.layer.inner;
         if let (Some(quotas), 1) = (&inner.settings.quotas, self.permit.attempt()) {
-            inner.lasting.usage.count_key(&self.caller, quotas, self.rules.retention, Instant::now());
+            inner.shared.usage.count_key(&self.caller, quotas, self.rules.retention, Instant::now());
         }
     }
 
     fn count_bytes(&self, bytes: u64) {
         let inner = &self.layer.inner;
         if let Some(quotas) = &inner.settings.quotas {
-            inner.lasting.usage.count_bytes(
-                &self.caller,
-                quotas,
-                self.rules.retention,
-                bytes,
-                Instant::now(),
-            );
+            inner.shared.usage.count_bytes(&self.caller, quotas, self.rules.retention, bytes, Instant::now());
         }
     }
 }
@@ -324,11 +318,11 @@ fn streams(parts: &response::Parts) -> bool {
 }
 
 /// What the client of a handler that panicked is told. Whether its effect landed, nobody knows: the lease decides.
-pub(crate) fn panicked<R>(ground: &Ground, version: Version) -> Response<ResponseBody<R>> {
-    tracing::error!(key = %ground.permit.key().id().short(), "semel: the handler panicked; the lease decides");
+pub(crate) fn panicked<R>(context: &RunContext, version: Version) -> Response<ResponseBody<R>> {
+    tracing::error!(key = %context.permit.key().id().short(), "semel: the handler panicked; the lease decides");
     // Not a gateway's 504: there is no gateway.
     let problem = unknown("The handler failed without an answer.").status(StatusCode::INTERNAL_SERVER_ERROR);
-    ground.problem(problem, version)
+    context.problem(problem, version)
 }
 
 fn unknown(why: &str) -> Problem {

@@ -12,7 +12,7 @@ use crate::body::{RequestBody, ResponseBody};
 use crate::decide::{Asked, decide};
 use crate::future::ResponseFuture;
 use crate::layer::IdempotencyLayer;
-use crate::profile::Presence;
+use crate::profile::KeyPresence;
 
 /// A service with safe retries.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ where
         let names = &layer.settings.profile.names;
         let has_key = request.headers().contains_key(&names.key)
             || names.key_aliases.iter().any(|alias| request.headers().contains_key(alias));
-        if !has_key && rules.presence == Presence::Optional {
+        if !has_key && rules.key == KeyPresence::Optional {
             return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
         }
         // The one that was ready is the one to be called; its clone may not be.

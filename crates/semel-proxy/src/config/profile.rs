@@ -11,8 +11,8 @@ use toml::de::DeTable;
 
 use super::source::{Named, Overrides};
 use super::values::{
-    BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, PROFILE, REACH, header, json_path, method, path,
-    refusal, status_not_kept,
+    KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PROFILE, UNQUOTED, header, json_path, method,
+    path, refusal, status_not_kept,
 };
 use semel_config::Table;
 use semel_config::value::{
@@ -42,7 +42,7 @@ pub(super) fn profile(root: &mut Table<'_>, overrides: &Overrides) -> Profile {
     }
     names(root.table("headers"), &mut profile.names);
     let mut key = root.table("key");
-    key.set("bare", &mut profile.key.bare, word(BARE));
+    key.set("unquoted", &mut profile.key.unquoted, word(UNQUOTED));
     key.set("chars_max", &mut profile.key.chars_max, count(1..=NAME_BYTES_MAX as u64));
     key.finish();
     let mut statuses = root.table("statuses");
@@ -89,8 +89,8 @@ fn names(mut table: Table<'_>, names: &mut Names) {
 /// The rules, with what the table says instead.
 fn rules(table: &mut Table<'_>, mut rules: Rules) -> Rules {
     table.set("methods", &mut rules.methods, list(method));
-    table.set("key", &mut rules.presence, word(PRESENCE));
-    table.set("scope", &mut rules.reach, word(REACH));
+    table.set("key", &mut rules.key, word(KEY_PRESENCE));
+    table.set("scope", &mut rules.scope, word(KEY_SCOPE));
     table.set("lease", &mut rules.lease, time(SHORTEST..=LEASE_MAX));
     table.set("retention", &mut rules.retention, time(SHORTEST..=RETENTION_MAX));
     table.set("lapse", &mut rules.lapse, word(LAPSE));

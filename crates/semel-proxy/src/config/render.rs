@@ -9,7 +9,9 @@ use semel_ops::store_setting::StoreFrom;
 use super::callers::{Callers, OTHERWISE, SOURCE, Source};
 use super::profile::{ALL, OFF, UNBOUNDED};
 use super::root::Meaning;
-use super::values::{ACCESS_LOG, BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, REACH, UPSTREAM_VERSION};
+use super::values::{
+    ACCESS_LOG, KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UNQUOTED, UPSTREAM_VERSION,
+};
 use crate::settings::ProxySettings;
 
 pub(super) fn written(meaning: &Meaning) -> String {
@@ -19,7 +21,7 @@ pub(super) fn written(meaning: &Meaning) -> String {
     text.push_str(&table("[principal]", principal(callers)));
     text.push_str(&table("[headers]", headers(profile)));
     let key = vec![
-        ("bare", quoted(word_for(BARE, &profile.key.bare))),
+        ("unquoted", quoted(word_for(UNQUOTED, &profile.key.unquoted))),
         ("chars_max", profile.key.chars_max.to_string()),
     ];
     text.push_str(&table("[key]", key));
@@ -99,8 +101,8 @@ fn rules(rules: &Rules) -> Lines {
     let attempts = rules.attempts_max.map(|most| most.to_string());
     vec![
         ("methods", listed(rules.methods.iter().map(quoted))),
-        ("key", quoted(word_for(PRESENCE, &rules.presence))),
-        ("scope", quoted(word_for(REACH, &rules.reach))),
+        ("key", quoted(word_for(KEY_PRESENCE, &rules.key))),
+        ("scope", quoted(word_for(KEY_SCOPE, &rules.scope))),
         ("lease", timed(rules.lease)),
         ("retention", timed(rules.retention)),
         ("lapse", quoted(word_for(LAPSE, &rules.lapse))),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use semel::{Lapse, OnOutage};
 use semel_config::Errors;
-use semel_http::{Bare, Code, OnServerError, Presence, Profile, Reach, WhileRunning};
+use semel_http::{Code, KeyPresence, KeyScope, OnServerError, Profile, UnquotedKeys, WhileRunning};
 use semel_listen::ListenerConfig;
 use semel_ops::store_setting::StoreOverrides;
 use semel_proxy::config::{Admin, Config, Named, Overrides};
@@ -83,8 +83,8 @@ fn every_rule_can_be_said_and_a_route_inherits_what_it_does_not_say() {
     );
     let rules = &settings.http.profile.rules;
     assert_eq!(
-        (&rules.methods[..], rules.presence, rules.reach),
-        (&[Method::POST, Method::PUT][..], Presence::Required, Reach::Route)
+        (&rules.methods[..], rules.key, rules.scope),
+        (&[Method::POST, Method::PUT][..], KeyPresence::Required, KeyScope::Route)
     );
     assert_eq!(
         (rules.lease, rules.retention, rules.lapse),
@@ -105,7 +105,7 @@ fn every_rule_can_be_said_and_a_route_inherits_what_it_does_not_say() {
         (route.rules.while_running, route.rules.lease),
         (WhileRunning::Reject, Duration::from_mins(90))
     );
-    assert_eq!((route.rules.lapse, route.rules.presence), (Lapse::Hold, Presence::Required), "inherited");
+    assert_eq!((route.rules.lapse, route.rules.key), (Lapse::Hold, KeyPresence::Required), "inherited");
 }
 
 #[test]
@@ -123,12 +123,15 @@ fn a_profile_is_data_that_a_file_can_spell_out() {
         expires = 'off'
         protected = 'X-Protected'
         [key]
-        bare = 'refused'
+        unquoted = 'refused'
         chars_max = 64",
     );
     let profile = own.http.profile;
     assert_eq!((profile.names.key.as_str(), profile.names.key_aliases.len()), ("x-request-id", 1));
-    assert_eq!((profile.names.expires, profile.key.bare, profile.key.chars_max), (None, Bare::Refused, 64));
+    assert_eq!(
+        (profile.names.expires, profile.key.unquoted, profile.key.chars_max),
+        (None, UnquotedKeys::Refused, 64)
+    );
     assert_eq!(&*profile.problem_base, "https://errors.example/");
     assert_eq!(profile.statuses.of(Code::Mismatch), StatusCode::UNPROCESSABLE_ENTITY);
 }
@@ -326,7 +329,7 @@ fn the_effective_settings_are_a_file_that_means_the_same() {
         trusted_proxies = ['10.0.0.0/8']\nupstream_version = '2'\nprofile = 'stripe'\nproblem_base = 'urn:x:'
         [principal]\nfrom = 'jwt'\nalgorithm = 'HS256'\nsecret_file = '{}'\nissuer = 'i'\naudience = 'a'\nclaim = 'c'\nor = 'peer'
         [headers]\naliases = ['x-k']\nexpires = 'off'
-        [key]\nbare = 'refused'
+        [key]\nunquoted = 'refused'
         [statuses]\nin_flight = 425
         [rules]\nlease = '1d'\nattempts_max = 2\nwhile_running = {{ wait = '1m1ms' }}\nheaders_kept = ['link']\nfields_left_out = ['$.t']
         [[route]]\npath = '/a'\nkey = 'required'\nattempts_max = 'unbounded'\nheaders_kept = 'all'\nwhile_running = 'reject'\nfields_left_out = []

@@ -3,32 +3,32 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Room for bodies that were read and not yet let go.
+/// Bound on the bytes of bodies that are in memory.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct MemoryBudget {
     bytes: AtomicUsize,
     bytes_max: usize,
 }
 
-impl Room {
+impl MemoryBudget {
     pub(crate) fn new(bytes_max: usize) -> Arc<Self> {
         Arc::new(Self { bytes: AtomicUsize::new(0), bytes_max })
     }
 
-    /// A share of the room, empty as yet.
-    pub(crate) fn share(self: &Arc<Self>) -> Held {
-        Held { room: Some(Arc::clone(self)), bytes: 0 }
+    /// A reservation, empty as yet.
+    pub(crate) fn share(self: &Arc<Self>) -> Reserved {
+        Reserved { room: Some(Arc::clone(self)), bytes: 0 }
     }
 }
 
-/// A share of the room; given back when dropped.
+/// Bytes reserved of a budget; given back when dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
-    room: Option<Arc<Room>>,
+pub(crate) struct Reserved {
+    room: Option<Arc<MemoryBudget>>,
     bytes: usize,
 }
 
-impl Held {
+impl Reserved {
     /// Takes more. Says whether there was room.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         let Some(room) = &self.room else { return true };
@@ -38,7 +38,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Reserved {
     fn drop(&mut self) {
         if let (Some(room), 1..) = (&self.room, self.bytes) {
             room.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn room_that_was_given_back_can_be_taken_again() {
-        let room = Room::new(100);
+        let room = MemoryBudget::new(100);
         let mut first = room.share();
         assert!(first.take(60));
         assert!(!room.share().take(41));

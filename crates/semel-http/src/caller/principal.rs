@@ -1,10 +1,4 @@
-//! Who a caller is: where that is to be found in a request.
-
-mod address;
-mod caller;
-#[cfg(feature = "jwt")]
-mod jwt;
-mod source;
+//! `Principal`: which part of a request says who its caller is.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,10 +7,10 @@ use std::{any, fmt};
 use http::request::Parts;
 use ipnet::IpNet;
 
-pub use caller::Caller;
 #[cfg(feature = "jwt")]
-pub use jwt::Jwt;
-use source::{Kind, Source};
+use super::jwt::Jwt;
+use super::name::Caller;
+use super::source::{Kind, Source};
 
 /// Who a caller is: where that is to be found in a request. A key belongs to one caller; nobody else sees it.
 ///

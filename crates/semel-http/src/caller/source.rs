@@ -10,9 +10,9 @@ use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 
 use super::address;
-use super::caller::Caller;
 #[cfg(feature = "jwt")]
 use super::jwt::{Claim, Jwt};
+use super::name::Caller;
 
 /// One place where a caller may be found.
 #[derive(Clone)]

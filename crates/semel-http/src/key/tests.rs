@@ -3,8 +3,8 @@
 use super::*;
 use crate::profile::Profile;
 
-const LENIENT: KeyForm = KeyForm { bare: Bare::Taken, chars_max: 255 };
-const STRICT: KeyForm = KeyForm { bare: Bare::Refused, chars_max: 255 };
+const LENIENT: KeyForm = KeyForm { unquoted: UnquotedKeys::Accepted, chars_max: 255 };
+const STRICT: KeyForm = KeyForm { unquoted: UnquotedKeys::Refused, chars_max: 255 };
 
 fn read_as(form: KeyForm, lines: &[(&str, &[u8])]) -> Result<Option<String>, Malformed> {
     let mut names = Profile::ietf().names;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::profile::{Bare, KeyForm, Names};
+use crate::profile::{KeyForm, Names, UnquotedKeys};
 use crate::structured;
 
 /// A key that cannot be read. It never repeats the value: a key is nobody else's business, also in a log.
@@ -23,7 +23,7 @@ enum Fault {
     TwoKeys,
     NotQuoted,
     NotAString,
-    NotBare,
+    NotPlain,
     Disagrees { with: HeaderName },
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Malformed {
                 "{header} is no structured field String (RFC 8941); send printable ASCII in double quotes, and a \
                  backslash before each quote and backslash in it"
             ),
-            Fault::NotBare => write!(
+            Fault::NotPlain => write!(
                 f,
                 "{header} holds a space, a semicolon, a quote or what is not printable ASCII; put it in double quotes, \
                  or use letters, digits and dashes only"
@@ -99,7 +99,7 @@ fn read(line: &HeaderValue, form: KeyForm) -> Result<String, Fault> {
     let key = match value {
         [] => return Err(Fault::Empty),
         [b'"', ..] => quoted(value)?,
-        _ => bare(value, form.bare)?,
+        _ => unquoted(value, form.unquoted)?,
     };
     // A name of the engine is bounded, too, and its refusal would come too late to name the header.
     let chars_max = form.chars_max.min(semel::NAME_BYTES_MAX);
@@ -140,8 +140,8 @@ fn starts_a_list(value: &[u8]) -> bool {
     quotes.any(|after| after.contains(&b','))
 }
 
-fn bare(value: &[u8], bare: Bare) -> Result<String, Fault> {
-    if bare == Bare::Refused {
+fn unquoted(value: &[u8], policy: UnquotedKeys) -> Result<String, Fault> {
+    if policy == UnquotedKeys::Refused {
         return Err(Fault::NotQuoted);
     }
     let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b',' | b';' | b'"');
@@ -150,7 +150,7 @@ fn bare(value: &[u8], bare: Bare) -> Result<String, Fault> {
     match str::from_utf8(value) {
         Ok(text) if value.iter().all(is_plain) && !is_quoted_otherwise => Ok(text.to_owned()),
         _ if value.contains(&b',') => Err(Fault::TwoKeys),
-        _ => Err(Fault::NotBare),
+        _ => Err(Fault::NotPlain),
     }
 }
 
