@@ -104,7 +104,7 @@ impl Entry {
 
     fn decision(&self) -> &'static str {
         match (&self.decided, self.status) {
-            (Some(decided), _) => decided.decision,
+            (Some(decided), _) => decided.decision.as_str(),
             (None, Some(_)) if self.said.code.is_some() => "refused",
             (None, Some(_)) => "pass",
             (None, None) => "gone",
