@@ -6,10 +6,9 @@
 //! # Layout
 //!
 //! - [`layer`](IdempotencyLayer), [`service`](Idempotency): what is put around a service.
-//! - `routes`: from a request to its rules. `identity`: its key and caller. `decide`: its body,
-//!   fingerprint and claim.
-//!   `run`: the call, and how its response is settled. `future`: why a client that hangs up cancels nothing.
-//! - [`reply`](Reply): a response as an outcome. `replay`: the way back. `header_filter`: which headers are.
+//! - `routes`: from a request to its rules. `identity`: its key and caller.
+//! - `exchange`: decision and run as one future. [`body`](RequestBody): what both sides read.
+//! - [`stored_response`](Reply): a response as an outcome, and its replay. `header_filter`: which headers are kept.
 //! - `key`, [`structured`]: the key. [`json`], `fingerprint`: what makes two requests the same.
 //! - [`caller`](Principal): who a caller is. `quota`: how much one may use. `budget`: how much memory all may.
 //! - [`profile`](Profile), [`settings`](Settings): what clients see, as data. [`problem`](Problem): refusals.
@@ -19,12 +18,11 @@
 mod body;
 mod budget;
 mod caller;
-mod decide;
 mod decided;
+mod exchange;
 #[cfg(feature = "axum")]
 mod extract;
 mod fingerprint;
-mod future;
 mod header_filter;
 mod identity;
 pub mod json;
@@ -35,23 +33,21 @@ mod problem;
 mod profile;
 mod quota;
 mod refusal;
-mod replay;
-mod reply;
 mod routes;
-mod run;
 mod service;
 mod settings;
 mod settle;
+mod stored_response;
 pub mod structured;
 
 pub use body::{RequestBody, ResponseBody};
 #[cfg(feature = "jwt")]
 pub use caller::Jwt;
 pub use caller::{Caller, PeerAddress, Principal};
-pub use decided::Decided;
+pub use decided::{Decided, DecisionKind};
+pub use exchange::ResponseFuture;
 #[cfg(feature = "axum")]
 pub use extract::Granted;
-pub use future::ResponseFuture;
 pub use layer::IdempotencyLayer;
 pub use openapi::openapi_fragment;
 pub use problem::{Code, Problem};
@@ -59,7 +55,7 @@ pub use profile::{
     BODY_BYTES_MAX_DEFAULT, KEY_CHARS_MAX_DEFAULT, KeyForm, KeyPresence, KeyScope, Names, OnServerError,
     Profile, Rules, Statuses, UnquotedKeys, WhileRunning,
 };
-pub use reply::Reply;
 pub use service::Idempotency;
 pub use settings::{Quotas, Route, Settings};
 pub use settle::Settle;
+pub use stored_response::Reply;

@@ -1,6 +1,7 @@
-//! The service: requests that are not covered pass as they come; the others are decided on.
+//! The service: requests that are not covered pass unchanged; each of the others is an exchange.
 
 use std::mem;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -9,8 +10,7 @@ use http_body::Body;
 use tower_service::Service;
 
 use crate::body::{RequestBody, ResponseBody};
-use crate::decide::{Asked, decide};
-use crate::future::ResponseFuture;
+use crate::exchange::{ResponseFuture, decide, start};
 use crate::layer::IdempotencyLayer;
 use crate::profile::KeyPresence;
 
@@ -24,6 +24,21 @@ pub struct Idempotency<S> {
 impl<S> Idempotency<S> {
     pub(crate) fn new(layer: IdempotencyLayer, service: S) -> Self {
         Self { layer, service }
+    }
+
+    /// The service behind the layer. What is called here is not protected.
+    pub fn get_ref(&self) -> &S {
+        &self.service
+    }
+
+    /// The service behind the layer, to change it.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.service
+    }
+
+    /// The service without the layer.
+    pub fn into_inner(self) -> S {
+        self.service
     }
 }
 
@@ -59,7 +74,6 @@ where
         // The one that was ready is the one to be called; its clone may not be.
         let clone = self.service.clone();
         let service = mem::replace(&mut self.service, clone);
-        let asked = Asked { layer: self.layer.clone(), rules: rules.clone(), service };
-        ResponseFuture::deciding(Box::pin(decide(asked, request)))
+        ResponseFuture::exchange(decide(self.layer.clone(), Arc::clone(rules), service, request), start)
     }
 }

@@ -119,3 +119,47 @@ async fn a_record_is_labelled_with_method_and_path_and_never_with_the_query() {
         assert!(labels.contains(&label.as_str()), "{labels:?}");
     }
 }
+
+#[tokio::test]
+async fn h56_a_status_that_cannot_end_a_response_is_never_stored() {
+    for said in [None, Some(Settle::Keep)] {
+        let world = World::new();
+        let layer = world.layer(ruled(|rules| {
+            rules.lease = Duration::from_secs(10);
+            rules.lapse = semel::Lapse::Rerun;
+        }));
+        let calls = std::sync::Arc::clone(&world.calls);
+        let app = world.app(&layer, move |_| {
+            let is_first = calls.load(std::sync::atomic::Ordering::SeqCst) == 1;
+            async move {
+                let mut response = answer(if is_first { 103 } else { 201 }, "");
+                if let (Some(settle), true) = (said, is_first) {
+                    response.extensions_mut().insert(settle);
+                }
+                response
+            }
+        });
+        let first = send(&app, charge("k", "{}")).await;
+        assert_eq!((first.status, first.code().as_str()), (500, "outcome_unknown"));
+        assert_eq!(send(&app, charge("k", "{}")).await.code(), "in_flight");
+        world.clock.advance(Duration::from_secs(11));
+        let third = send(&app, charge("k", "{}")).await;
+        assert_eq!((third.status, third.is_replay(), world.calls()), (201, false, 2));
+        assert_eq!(layer.running(), 0);
+    }
+}
+
+#[tokio::test]
+async fn h56_a_reply_whose_status_cannot_end_a_response_is_not_kept() {
+    let world = World::new();
+    let app = world.app(&world.layer(Settings::default()), |request| async move {
+        let permit = request.extensions().get::<semel::Permit>().expect("is there").clone();
+        let reply = Reply::new(http::StatusCode::PROCESSING, "half of it");
+        permit.complete(reply.outcome()).await.unwrap();
+        let response: Response<axum::body::Bytes> = reply.into_response();
+        response.map(crate::world::whole)
+    });
+    send(&app, charge("k", "{}")).await;
+    let retry = send(&app, charge("k", "{}")).await;
+    assert_eq!((retry.status, retry.code().as_str(), world.calls()), (409, "outcome_not_kept", 1));
+}

@@ -1,12 +1,19 @@
-//! A response as an outcome: kept as bytes, and read again as if a stranger had written them.
+//! A response as an outcome: encoded, read again as if a stranger had written it, and replayed.
 
 use bytes::{BufMut, Bytes};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use semel::{Error, ErrorKind, Outcome, OutcomeKind, Result};
+use semel::clock::Timestamp;
+use semel::{Error, ErrorKind, Outcome, OutcomeKind, Replay, Result};
 use serde::Serialize;
 
+use crate::body::{ResponseBody, Whole};
+use crate::budget::Reserved;
+use crate::decided::{Decided, DecisionKind};
 use crate::header_filter::{self, is_never_kept};
+use crate::problem::{Code, Problem};
+use crate::profile::Names;
+use crate::refusal::{SOON, overloaded};
 use crate::settle::Settle;
 
 /// What every kept reply starts with; its last byte is the version of the form.
@@ -40,7 +47,7 @@ pub struct Reply {
 
 /// What a record has to say about the first response.
 #[derive(Debug)]
-pub(crate) enum Stored {
+enum Stored {
     /// All of it.
     Whole(Box<Reply>),
     /// Only that there was one, and its status if that is known.
@@ -104,6 +111,8 @@ pub(crate) fn outcome(
     body: Option<&Bytes>,
     allowed: Option<&[HeaderName]>,
 ) -> Outcome {
+    // No client could be sent an interim status in the end.
+    let body = body.filter(|_| !status.is_informational());
     let mut bytes = Vec::with_capacity(body.map_or(0, Bytes::len).saturating_add(256));
     bytes.put_slice(&MAGIC);
     bytes.put_u8(if body.is_some() { WITH_BODY } else { WITHOUT_BODY });
@@ -141,7 +150,7 @@ fn put_headers(bytes: &mut Vec<u8>, headers: &HeaderMap, allowed: Option<&[Heade
 }
 
 /// What a record says. An outcome that no response made, such as a person's, is known to be one, and not kept.
-pub(crate) fn stored(outcome: &Outcome) -> Result<Stored> {
+fn stored(outcome: &Outcome) -> Result<Stored> {
     let whole = Bytes::from_owner(Shared(std::sync::Arc::clone(outcome.bytes())));
     match whole.strip_prefix(&MAGIC) {
         None => Ok(Stored::NotKept(None)),
@@ -164,8 +173,11 @@ fn read(bytes: &Bytes) -> Option<Stored> {
     if form == WITHOUT_BODY {
         return rest.is_empty().then_some(Stored::NotKept(Some(status)));
     }
-    if form != WITH_BODY || status.is_informational() {
+    if form != WITH_BODY {
         return None;
+    }
+    if status.is_informational() {
+        return Some(Stored::NotKept(Some(status)));
     }
     let headers = read_headers(&mut rest)?;
     let trailers = Some(read_headers(&mut rest)?).filter(|trailers| !trailers.is_empty());
@@ -191,6 +203,68 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, left) = rest.split_at_checked(length)?;
     *rest = left;
     Some(taken)
+}
+
+/// Whether a status can only come before another one: 1xx, but for a switch of protocols.
+pub(crate) fn is_interim(status: StatusCode) -> bool {
+    status.is_informational() && status != StatusCode::SWITCHING_PROTOCOLS
+}
+
+/// The first response again.
+pub(crate) fn replayed<R>(
+    replay: &Replay,
+    names: &Names,
+    mut reserved: Reserved,
+) -> Result<Response<ResponseBody<R>>, Problem> {
+    let Reply { status, headers, trailers, body } = match stored(replay.outcome()) {
+        Ok(Stored::Whole(first)) => *first,
+        Ok(Stored::NotKept(status)) => return Err(not_kept(status)),
+        Err(error) => return Err(cannot_be_read(&error)),
+    };
+    let length = body.len();
+    if !reserved.take(length) {
+        return Err(overloaded());
+    }
+    let whole = Whole { bytes: body, trailers, reserved };
+    let mut response = Response::new(ResponseBody::whole(whole));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    if !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response.headers_mut().insert(names.replayed.clone(), HeaderValue::from_static("true"));
+    insert_expiry(response.headers_mut(), names, replay.remembered_until());
+    let key = Some(replay.record().key.id());
+    response.extensions_mut().insert(Decided { decision: DecisionKind::Replay, code: None, key });
+    Ok(response)
+}
+
+/// Says until when a retry is safe. Whole seconds, rounded down: a second too early harms no client.
+pub(crate) fn insert_expiry(headers: &mut HeaderMap, names: &Names, until: Option<Timestamp>) {
+    let (Some(name), Some(until)) = (&names.expires, until) else { return };
+    let seconds = std::time::Duration::from_secs(until.as_micros() / 1_000_000);
+    let Some(moment) = std::time::UNIX_EPOCH.checked_add(seconds) else { return };
+    if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(moment)) {
+        headers.insert(name.clone(), date);
+    }
+}
+
+/// The refusal of a retry whose first response was not kept.
+fn not_kept(status: Option<StatusCode>) -> Problem {
+    let problem = Problem::new(
+        Code::OutcomeNotKept,
+        "The first request was carried out and answered. Its answer was not kept, and it does not run again.",
+    );
+    match status {
+        Some(status) => problem.member("original_status", status.as_u16()),
+        None => problem,
+    }
+}
+
+fn cannot_be_read(error: &Error) -> Problem {
+    tracing::error!(%error, "semel: a kept response cannot be read");
+    let detail = "The record of this key cannot be read. Nothing ran, and nothing was overwritten.";
+    Problem::new(Code::StoreUnavailable, detail).retry_after(SOON)
 }
 
 fn unreadable() -> Error {
@@ -220,6 +294,14 @@ mod tests {
     fn a_reply_without_its_body_is_known_by_its_status() {
         let outcome = outcome(StatusCode::ACCEPTED, &HeaderMap::new(), None, None, None);
         assert!(matches!(stored(&outcome), Ok(Stored::NotKept(Some(StatusCode::ACCEPTED)))));
+    }
+
+    #[test]
+    fn an_interim_status_that_was_once_stored_with_a_body_is_not_kept() {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend([WITH_BODY, 0, 103, 0, 0, 0, 0]);
+        let outcome = Outcome::success(bytes);
+        assert!(matches!(stored(&outcome), Ok(Stored::NotKept(Some(StatusCode::EARLY_HINTS)))));
     }
 
     #[test]
