@@ -148,7 +148,7 @@ impl Inner {
         tracing::warn!(kind = failure.word(), why = %failure, "semel: no answer from the upstream");
         let (code, settle) = match failure {
             Failure::Unreachable(_) => (Code::UpstreamUnreachable, Settle::Release),
-            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched => {
+            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched | Failure::Malformed(_) => {
                 (Code::OutcomeUnknown, Settle::Unknown)
             }
             Failure::Incomplete => (Code::BodyIncomplete, Settle::Unknown),
@@ -157,6 +157,8 @@ impl Inner {
         let problem = match failure {
             Failure::Unreachable(_) => problem.retry_after(UNREACHABLE_RETRY),
             Failure::Incomplete => problem.closing(),
+            // An answer came, and was not good: that is no gateway's time-out.
+            Failure::Malformed(_) => problem.status(StatusCode::BAD_GATEWAY),
             Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched => problem,
         };
         self.refused(problem, version, is_claimed.then_some(settle))

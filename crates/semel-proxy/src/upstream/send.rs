@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::header::{HeaderValue, TRANSFER_ENCODING};
 use http::uri::Scheme;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
@@ -21,6 +21,7 @@ use super::dial::{Dial, to_upstream};
 use super::http1::{Link, Pool};
 use super::http2::{self, Multiplexed};
 use super::outgoing::Patience;
+use super::response_head::{Reuse, normalize};
 use crate::settings::{ProxySettings, UpstreamVersion};
 
 /// How many idle connections may turn out to be closed before a new one is made.
@@ -75,6 +76,8 @@ pub(crate) enum Failure {
     Incomplete,
     /// The upstream speaks something else now, which nobody asked for.
     Switched,
+    /// An answer came that can be read in two ways, or in none: what is wrong with it.
+    Malformed(&'static str),
 }
 
 impl Failure {
@@ -86,6 +89,7 @@ impl Failure {
             Self::TooSlow(_) => "too_slow",
             Self::Incomplete => "incomplete",
             Self::Switched => "switched",
+            Self::Malformed(_) => "malformed",
         }
     }
 }
@@ -104,6 +108,9 @@ impl fmt::Display for Failure {
                 f.write_str("The request's body ended early, or did not come in time. Send it again.")
             }
             Self::Switched => f.write_str("The upstream changed the protocol without being asked."),
+            Self::Malformed(what) => {
+                write!(f, "The request was sent, and its answer {what}, so that it cannot be passed on.")
+            }
         }
     }
 }
@@ -135,6 +142,7 @@ impl Upstream {
             announce_length(&mut request);
         }
         let progress = request.body().progress();
+        let is_head = request.method() == Method::HEAD;
         for tries in 0_u32.. {
             let patience = Patience::new(self.response_timeout, progress.clone());
             let (exchanged, is_last, link) = match &self.lines {
@@ -154,7 +162,7 @@ impl Upstream {
                 }
             };
             match exchanged {
-                Exchanged::Answered(response) => return Ok(self.answered(response, link).await),
+                Exchanged::Answered(response) => return self.answered(response, is_head, link).await,
                 Exchanged::NeverLeft(_) if is_last => break,
                 Exchanged::NeverLeft(back) => request = *back,
                 Exchanged::Lost(_) if progress.as_ref().is_some_and(|progress| progress.failed()) => {
@@ -175,23 +183,27 @@ impl Upstream {
     async fn answered(
         &self,
         response: Response<Incoming>,
+        is_head: bool,
         link: Option<(Link, &Arc<Pool>)>,
-    ) -> Response<UpstreamBody> {
-        let (parts, incoming) = response.into_parts();
+    ) -> Result<Response<UpstreamBody>, Failure> {
+        let (mut head, incoming) = response.into_parts();
+        let reuse =
+            normalize(&mut head, is_head, incoming.size_hint().exact()).map_err(Failure::Malformed)?;
         let body = match link {
             None => UpstreamBody::http2(incoming, self.body_idle),
             Some((link, pool)) if !incoming.is_end_stream() => {
-                UpstreamBody::http1(incoming, link, Arc::clone(pool), self.body_idle)
+                let pool = (reuse == Reuse::Allowed).then(|| Arc::clone(pool));
+                UpstreamBody::http1(incoming, link, pool, self.body_idle)
             }
             Some((mut link, pool)) => {
                 // Nobody would poll a body that has ended, so its connection is given back here.
-                if poll_fn(|cx| Poll::Ready(link.is_reusable(cx))).await {
+                if reuse == Reuse::Allowed && poll_fn(|cx| Poll::Ready(link.is_reusable(cx))).await {
                     pool.put(link);
                 }
                 UpstreamBody::empty()
             }
         };
-        Response::from_parts(parts, body)
+        Ok(Response::from_parts(head, body))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::proxied::{settings, start};
 use crate::service::Service;
 
-async fn connect(address: std::net::SocketAddr) -> http2::SendRequest<Full<Bytes>> {
+pub(crate) async fn connect(address: std::net::SocketAddr) -> http2::SendRequest<Full<Bytes>> {
     let stream = TcpStream::connect(address).await.expect("connects");
     let (sender, connection) =
         http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.expect("speaks HTTP/2");
@@ -22,7 +22,7 @@ async fn connect(address: std::net::SocketAddr) -> http2::SendRequest<Full<Bytes
     sender
 }
 
-fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
+pub(crate) fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
     Request::post(format!("http://shop.test{path}")).body(Full::from(body.to_owned())).expect("is a request")
 }
 
