@@ -1,5 +1,6 @@
 //! A request goes out once, and what is known of it afterwards.
 
+use std::error::Error as _;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -46,6 +47,8 @@ pub(super) enum Exchanged {
     Answered(Response<Incoming>),
     /// Not one byte was written: it may go out on another connection.
     NeverLeft(Box<Request<Sent>>),
+    /// It was written, and the upstream says that it did nothing with it.
+    Refused(hyper::Error),
     /// It was written, at least in part, and no answer came.
     Lost(hyper::Error),
     /// It was written, at least in part, and no answer came in time.
@@ -58,16 +61,29 @@ impl From<Result<Response<Incoming>, TrySendError<Request<Sent>>>> for Exchanged
             Ok(response) => Self::Answered(response),
             Err(mut error) => match error.take_message() {
                 Some(request) => Self::NeverLeft(Box::new(request)),
+                None if never_processed(error.error()) => Self::Refused(error.into_error()),
                 None => Self::Lost(error.into_error()),
             },
         }
     }
 }
 
+/// Whether the upstream itself says that nothing ran (RFC 9113, 8.7): it refused the stream, or went away with a last stream
+/// before it. h2 ends other streams of a connection that went away with an error of their own.
+fn never_processed(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<h2::Error>());
+    cause.is_some_and(|cause| {
+        let is_refused = cause.is_reset() && cause.reason() == Some(h2::Reason::REFUSED_STREAM);
+        cause.is_remote() && (is_refused || cause.is_go_away())
+    })
+}
+
 /// Why there is no answer.
 pub(crate) enum Failure {
     /// The request never left.
     Unreachable(io::Error),
+    /// The request left, and the upstream says that it did nothing with it.
+    Refused(hyper::Error),
     /// The request left, and nobody knows what came of it.
     Lost(hyper::Error),
     /// The request left, and its answer did not come in time.
@@ -85,6 +101,7 @@ impl Failure {
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "unreachable",
+            Self::Refused(_) => "refused",
             Self::Lost(_) => "lost",
             Self::TooSlow(_) => "too_slow",
             Self::Incomplete => "incomplete",
@@ -99,6 +116,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Unreachable(error) => {
                 write!(f, "There is no connection to the upstream ({error}). Nothing was sent; try again.")
+            }
+            Self::Refused(error) => {
+                write!(f, "The upstream refused the request and did nothing with it ({error}). Try again.")
             }
             Self::Lost(error) => {
                 write!(f, "The request was sent, and the connection ended before its answer came ({error}).")
@@ -165,6 +185,7 @@ impl Upstream {
                 Exchanged::Answered(response) => return self.answered(response, is_head, link).await,
                 Exchanged::NeverLeft(_) if is_last => break,
                 Exchanged::NeverLeft(back) => request = *back,
+                Exchanged::Refused(error) => return Err(Failure::Refused(error)),
                 Exchanged::Lost(_) if progress.as_ref().is_some_and(|progress| progress.failed()) => {
                     return Err(Failure::Incomplete);
                 }
