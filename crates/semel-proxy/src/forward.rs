@@ -147,16 +147,18 @@ impl Inner {
         metrics::counter!("semel_http_upstream_errors_total", "kind" => failure.word()).increment(1);
         tracing::warn!(kind = failure.word(), why = %failure, "semel: no answer from the upstream");
         let (code, settle) = match failure {
-            Failure::Unreachable(_) => (Code::UpstreamUnreachable, Settle::Release),
-            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched => {
+            Failure::Unreachable(_) | Failure::Refused(_) => (Code::UpstreamUnreachable, Settle::Release),
+            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched | Failure::Malformed(_) => {
                 (Code::OutcomeUnknown, Settle::Unknown)
             }
             Failure::Incomplete => (Code::BodyIncomplete, Settle::Unknown),
         };
         let problem = Problem::new(code, failure.to_string());
         let problem = match failure {
-            Failure::Unreachable(_) => problem.retry_after(UNREACHABLE_RETRY),
+            Failure::Unreachable(_) | Failure::Refused(_) => problem.retry_after(UNREACHABLE_RETRY),
             Failure::Incomplete => problem.closing(),
+            // An answer came, and was not good: that is no gateway's time-out.
+            Failure::Malformed(_) => problem.status(StatusCode::BAD_GATEWAY),
             Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched => problem,
         };
         self.refused(problem, version, is_claimed.then_some(settle))

@@ -1,5 +1,7 @@
 //! HTTP/2 on either side.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,13 +10,14 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use semel_proxy::UpstreamVersion;
+use test_http::frames;
 use tokio::net::TcpStream;
 
 use crate::client::Client;
 use crate::proxied::{settings, start};
 use crate::service::Service;
 
-async fn connect(address: std::net::SocketAddr) -> http2::SendRequest<Full<Bytes>> {
+pub(crate) async fn connect(address: std::net::SocketAddr) -> http2::SendRequest<Full<Bytes>> {
     let stream = TcpStream::connect(address).await.expect("connects");
     let (sender, connection) =
         http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.expect("speaks HTTP/2");
@@ -22,7 +25,7 @@ async fn connect(address: std::net::SocketAddr) -> http2::SendRequest<Full<Bytes
     sender
 }
 
-fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
+pub(crate) fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
     Request::post(format!("http://shop.test{path}")).body(Full::from(body.to_owned())).expect("is a request")
 }
 
@@ -75,6 +78,67 @@ async fn an_upstream_of_http2_that_is_gone_is_unreachable() {
     let proxy = start(settings).await;
     let answer = Client::connect(proxy.listening()).await.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     assert_eq!(answer.status, 502, "{}", answer.text());
+}
+
+/// An upstream of HTTP/2 that answers its first request with these frames and leaves, and every other one with 200.
+async fn answering_first(frames: &'static [Vec<u8>]) -> Service {
+    let asked = Arc::new(AtomicUsize::new(0));
+    Service::scripted(move |mut line| {
+        let asked = Arc::clone(&asked);
+        async move {
+            frames::accept(&mut line.0).await.expect("the proxy connects");
+            while let Some(stream) = frames::next_request(&mut line.0).await {
+                if asked.fetch_add(1, Ordering::SeqCst) == 0 {
+                    line.write(frames.concat()).await;
+                    return;
+                }
+                line.write(frames::headers(stream, &[(":status", "200")], frames::END_STREAM)).await;
+            }
+        }
+    })
+    .await
+}
+
+const KEYED: &str =
+    "POST / HTTP/1.1\r\nHost: a\r\nAuthorization: t\r\nIdempotency-Key: k\r\nContent-Length: 2\r\n\r\nhi";
+
+#[tokio::test]
+async fn a_request_that_the_upstream_says_it_did_nothing_with_is_released() {
+    for frames in [
+        vec![frames::reset(1, frames::REFUSED_STREAM)],
+        vec![frames::go_away(0, frames::NO_ERROR)],
+        vec![frames::go_away(0, frames::INTERNAL_ERROR)],
+        vec![frames::go_away(i32::MAX as u32, frames::NO_ERROR), frames::go_away(0, frames::NO_ERROR)],
+    ] {
+        let service = answering_first(frames.leak()).await;
+        let mut settings = settings(service.address);
+        settings.upstream_version = UpstreamVersion::Http2;
+        let proxy = start(settings).await;
+        let mut client = Client::connect(proxy.listening()).await;
+        let first = client.ask(KEYED).await;
+        first.refused(502, "upstream_unreachable");
+        assert_eq!(first.retry_after(), 1);
+        client.ask(KEYED).await.ran(200);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_the_upstream_may_have_begun_is_not_released() {
+    for frames in [
+        vec![frames::reset(1, frames::CANCEL)],
+        vec![frames::reset(1, frames::INTERNAL_ERROR)],
+        vec![frames::go_away(1, frames::NO_ERROR)],
+        vec![frames::go_away(1, frames::REFUSED_STREAM)],
+        vec![],
+    ] {
+        let service = answering_first(frames.leak()).await;
+        let mut settings = settings(service.address);
+        settings.upstream_version = UpstreamVersion::Http2;
+        let proxy = start(settings).await;
+        let mut client = Client::connect(proxy.listening()).await;
+        client.ask(KEYED).await.refused(504, "outcome_unknown");
+        assert_eq!(client.ask(KEYED).await.status, 409);
+    }
 }
 
 #[tokio::test]
