@@ -140,7 +140,10 @@ impl fmt::Display for Principal {
             let before = if index == 0 { "" } else { "; without it by " };
             write!(f, "{before}{source}")?;
         }
-        Ok(())
+        match self.sources.last() {
+            Some(last) if last.may_not_know() => f.write_str("; a request without it is refused"),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 

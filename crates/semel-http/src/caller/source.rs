@@ -89,6 +89,11 @@ impl Source {
         }
     }
 
+    /// Whether there are requests that it does not name a caller of.
+    pub(super) fn may_not_know(&self) -> bool {
+        !matches!(self.kind, Kind::Address { .. } | Kind::LoneAddress { .. } | Kind::Shared)
+    }
+
     /// Whether callers are known by a digest of what looks like a JWT.
     pub(super) fn digests_jwt(&self, headers: &HeaderMap) -> bool {
         let Kind::Header(name) = &self.kind else { return false };
