@@ -6,7 +6,8 @@
 //! # Layout
 //!
 //! - [`layer`](IdempotencyLayer), [`service`](Idempotency): what is put around a service.
-//! - `routes`: from a request to its rules. `identity`: its key and caller.
+//! - `routes`: from a request to its rules. `identity`: its key and caller. [`hosts`](Hosts): which hosts
+//!   have keys of their own.
 //! - `exchange`: decision and run as one future. [`body`](RequestBody): what both sides read.
 //! - [`stored_response`](Reply): a response as an outcome, and its replay. `header_filter`: which headers are kept.
 //! - `key`, [`structured`]: the key. [`json`], `fingerprint`: what makes two requests the same.
@@ -24,6 +25,7 @@ mod exchange;
 mod extract;
 mod fingerprint;
 mod header_filter;
+mod hosts;
 mod identity;
 pub mod json;
 mod key;
@@ -48,6 +50,8 @@ pub use decided::{Decided, DecisionKind};
 pub use exchange::ResponseFuture;
 #[cfg(feature = "axum")]
 pub use extract::Granted;
+pub use hosts::Hosts;
+pub use identity::{KeyIdentity, OriginalTarget};
 pub use layer::IdempotencyLayer;
 pub use openapi::openapi_fragment;
 pub use problem::{Code, Problem};

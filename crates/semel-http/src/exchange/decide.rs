@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response, Version, request};
 use http_body::Body;
-use semel::{Claim, Decision, Error, ErrorKind, Key, OnOutage, Permit, RecordId};
+use semel::{Claim, Decision, Error, ErrorKind, Fingerprint, Key, OnOutage, Permit, RecordId};
 use tokio::time::Instant;
 
 use super::deadline::{Deadline, after};
@@ -15,8 +15,7 @@ use super::run::Grant;
 use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
 use crate::caller::Caller;
 use crate::decided::{Decided, DecisionKind};
-use crate::fingerprint::fingerprint;
-use crate::identity::{identify, label};
+use crate::identity::{claimed_as, identify, label};
 use crate::layer::{IdempotencyLayer, Inner};
 use crate::problem::{Code, Problem};
 use crate::profile::{Rules, WhileRunning};
@@ -42,22 +41,27 @@ where
     let mut deadline = Deadline::default();
     let (mut parts, body) = request.into_parts();
     let version = parts.version;
-    let (key, caller) = match identify(inner, &rules, &parts) {
+    let identity = match identify(inner, &rules, &parts) {
         Ok(identified) => identified,
         Err(problem) => {
             let problem = drained(&mut deadline, body, rules.request_bytes_max, problem).await;
             return Err(refusal(inner, problem, version, None, DecisionKind::Refused));
         }
     };
-    let refuse = |problem, decision| refusal(inner, problem, version, Some(key.id()), decision);
+    let refuse = |problem, key: &Key, decision| refusal(inner, problem, version, Some(key.id()), decision);
     let whole = match whole(inner, &rules, &mut deadline, body).await {
         Ok(whole) => whole,
-        Err(problem) => return Err(refuse(problem, DecisionKind::Refused)),
+        Err(problem) => return Err(refuse(problem, &identity.key, DecisionKind::Refused)),
     };
+    let (key, print) = match claimed_as(inner, &rules, &identity, &parts, &whole.bytes).await {
+        Ok(claimed_as) => claimed_as,
+        Err(error) => return Err(refuse(store_unavailable(&error), &identity.key, DecisionKind::Refused)),
+    };
+    let caller = identity.caller;
     if let Some(problem) = over_quota(inner, &mut deadline, &caller, &key).await {
-        return Err(refuse(problem, DecisionKind::Refused));
+        return Err(refuse(problem, &key, DecisionKind::Refused));
     }
-    let claim = claim(&rules, &key, &parts, &whole);
+    let claim = claim(&rules, &key, print, &parts);
     let (problem, decision) = match claimed(inner, &rules, &mut deadline, claim).await {
         Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
             parts.extensions.insert::<Permit>(permit.clone());
@@ -75,7 +79,7 @@ where
         Ok(Decision::Held(_)) => (held(), DecisionKind::Held),
         Err(error) => (store_unavailable(&error), DecisionKind::Refused),
     };
-    Err(refuse(problem, decision))
+    Err(refuse(problem, &key, decision))
 }
 
 fn refusal<R>(
@@ -146,8 +150,7 @@ async fn drained<B: Body<Data = Bytes>>(
     }
 }
 
-fn claim(rules: &Rules, key: &Key, parts: &request::Parts, whole: &Whole) -> Claim {
-    let print = fingerprint(&parts.method, &parts.uri, &parts.headers, &whole.bytes, &rules.fields_left_out);
+fn claim(rules: &Rules, key: &Key, print: Fingerprint, parts: &request::Parts) -> Claim {
     let claim = Claim::new(key)
         .fingerprint(print)
         .label(&label(parts))
