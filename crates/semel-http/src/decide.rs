@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
 use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
+use crate::budget::{Admitted, Reserved};
 use crate::caller::Caller;
 use crate::decided::Decided;
 use crate::fingerprint::fingerprint;
@@ -62,7 +63,16 @@ where
         Err(problem) => return refuse(drained(body, rules.request_bytes_max, problem).await, None, None),
     };
     let id = key.id();
-    let whole = match whole(inner, &rules, body).await {
+    // Budget: the room of a run is reserved before it can be granted.
+    let Admitted { request: request_room, response: response_room } = match inner.shared.budget.admit(&caller)
+    {
+        Ok(admitted) => admitted,
+        Err(full) => {
+            let problem = drained(body, rules.request_bytes_max, overloaded(full)).await;
+            return refuse(problem, Some(id), None);
+        }
+    };
+    let whole = match whole(inner, &rules, body, request_room).await {
         Ok(whole) => whole,
         Err(problem) => return refuse(problem, Some(id), None),
     };
@@ -72,10 +82,10 @@ where
     }
     let (problem, decision) = match claimed(inner, &rules, claim).await {
         Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
-            let context = RunContext { layer: layer.clone(), rules, caller, permit };
-            return start(context, service, parts, whole);
+            let context = RunContext::new(layer.clone(), rules, caller, permit);
+            return start(context, service, parts, whole, response_room.granted());
         }
-        Ok(Decision::Replay(replay)) => match answered(inner, &replay) {
+        Ok(Decision::Replay(replay)) => match answered(inner, &replay, response_room) {
             Ok(response) => return Verdict::Answer(Ok(response)),
             Err(problem) => (problem, "replay"),
         },
@@ -93,6 +103,7 @@ fn start<S, B, R>(
     service: S,
     mut parts: request::Parts,
     whole: Whole,
+    room: Reserved,
 ) -> Verdict<R, S::Error>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>> + Send + 'static,
@@ -106,16 +117,21 @@ where
     parts.extensions.insert::<Permit>(context.permit.clone());
     let request = Request::from_parts(parts, RequestBody::whole(whole));
     let told = context.clone();
-    let future = Box::pin(run(context, service, request, version));
+    let future = Box::pin(run(context, service, request, version, room));
     Verdict::Run(Run::new(future, move || Ok(panicked(&told, version))))
 }
 
-async fn whole<B: Body<Data = Bytes>>(inner: &Inner, rules: &Rules, body: B) -> Result<Whole, Problem> {
+async fn whole<B: Body<Data = Bytes>>(
+    inner: &Inner,
+    rules: &Rules,
+    body: B,
+    room: Reserved,
+) -> Result<Whole, Problem> {
     if body.is_end_stream() {
         return Ok(Whole::default());
     }
     let body = pin!(body);
-    let reading = read(body, rules.request_bytes_max, inner.shared.budget.share());
+    let reading = read(body, rules.request_bytes_max, room);
     let Ok(read) = timeout(inner.settings.body_timeout, reading).await else { return Err(body_incomplete()) };
     match read {
         Read::Whole(whole) => Ok(whole),
@@ -124,7 +140,7 @@ async fn whole<B: Body<Data = Bytes>>(inner: &Inner, rules: &Rules, body: B) -> 
             format!("With a key, a body may have at most {} bytes. Nothing ran.", rules.request_bytes_max),
         )
         .closing()),
-        Read::NoRoom(_) => Err(overloaded().closing()),
+        Read::NoRoom(full, _) => Err(overloaded(full).closing()),
         Read::Broken(_) => Err(body_incomplete()),
     }
 }
@@ -190,20 +206,21 @@ async fn claimed(inner: &Inner, rules: &Rules, claim: Claim) -> semel::Result<De
     }
 }
 
-/// Whether a caller is over its quota, and asks for something new. What is there already may always be asked for again.
+/// Whether a caller is over its quota, and asks for something new. What is there already may always be asked for again;
+/// a run that was given back left nothing.
 async fn over_quota(inner: &Inner, caller: &Caller, key: &Key) -> Option<Problem> {
     let quotas = inner.settings.quotas.as_ref()?;
-    let retry_after = inner.shared.usage.is_over(caller, quotas, Instant::now())?;
+    let retry_after = inner.shared.usage.is_over(caller, key.id(), quotas, Instant::now())?;
     match timeout(inner.settings.store_timeout, inner.semel.get(key)).await {
-        Ok(Ok(Some(_))) => None,
-        Ok(Ok(None) | Err(_)) | Err(_) => Some(
+        Ok(Ok(Some(record))) if record.attempt > 0 => None,
+        Ok(Ok(_) | Err(_)) | Err(_) => Some(
             Problem::new(Code::QuotaExceeded, "Too much was asked for with new keys. Nothing ran.")
                 .retry_after(retry_after),
         ),
     }
 }
 
-fn answered<R>(inner: &Inner, replay: &Replay) -> Result<Response<ResponseBody<R>>, Problem> {
-    let response = replayed(replay, &inner.settings.profile.names, inner.shared.budget.share());
+fn answered<R>(inner: &Inner, replay: &Replay, room: Reserved) -> Result<Response<ResponseBody<R>>, Problem> {
+    let response = replayed(replay, &inner.settings.profile.names, room);
     response.map_err(Unanswerable::problem)
 }

@@ -6,7 +6,7 @@ use semel::clock::Timestamp;
 use semel::{Error, Replay};
 
 use crate::body::{ResponseBody, Whole};
-use crate::budget::Reserved;
+use crate::budget::{NoRoom, Reserved};
 use crate::decided::Decided;
 use crate::problem::{Code, Problem};
 use crate::profile::Names;
@@ -20,7 +20,7 @@ pub(crate) enum Unanswerable {
     /// The record cannot be read.
     Unreadable(Error),
     /// There is no room for it now.
-    NoRoom,
+    NoRoom(NoRoom),
 }
 
 /// The first response again.
@@ -35,9 +35,7 @@ pub(crate) fn replayed<R>(
             Stored::NotKept(status) => return Err(Unanswerable::NotKept(status)),
         };
     let length = body.len();
-    if !reserved.take(length) {
-        return Err(Unanswerable::NoRoom);
-    }
+    reserved.take(length).map_err(Unanswerable::NoRoom)?;
     let whole = Whole { bytes: body, trailers, reserved };
     let mut response = Response::new(ResponseBody::whole(whole));
     *response.status_mut() = status;
@@ -75,7 +73,7 @@ impl Unanswerable {
                     None => problem,
                 }
             }
-            Self::NoRoom => overloaded(),
+            Self::NoRoom(full) => overloaded(full),
             Self::Unreadable(error) => {
                 tracing::error!(%error, "semel: a kept response cannot be read");
                 Problem::new(

@@ -20,6 +20,7 @@ use crate::future::Answer;
 use crate::layer::IdempotencyLayer;
 use crate::problem::{Code, Problem};
 use crate::profile::{OnServerError, Rules};
+use crate::refusal::{add_lease_left, outcome_unknown};
 use crate::replay::tell_until;
 use crate::reply::outcome;
 use crate::settle::Settle;
@@ -36,6 +37,8 @@ pub(crate) struct RunContext {
     pub(crate) rules: Arc<Rules>,
     pub(crate) caller: Caller,
     pub(crate) permit: Permit,
+    /// When its key was counted against the caller's quotas, if it was.
+    counted_at: Option<Instant>,
 }
 
 /// Calls the service and settles what came of it. The lease is renewed while that takes long.
@@ -44,14 +47,14 @@ pub(crate) async fn run<S, B, R>(
     service: S,
     request: Request<RequestBody<B>>,
     version: Version,
+    room: Reserved,
 ) -> Answer<R, S::Error>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>>,
     R: Body<Data = Bytes>,
 {
     let _counted = context.layer.inner.shared.count_run();
-    context.count_key();
-    let mut work = pin!(work(&context, service, request, version));
+    let mut work = pin!(work(&context, service, request, version, room));
     // Most runs end long before the first renewal is due, and need no heartbeat.
     if let Ok(answer) = timeout(context.permit.lease().div_f64(3.0), &mut work).await {
         return answer;
@@ -65,20 +68,26 @@ async fn work<S, B, R>(
     mut service: S,
     request: Request<RequestBody<B>>,
     version: Version,
+    room: Reserved,
 ) -> Answer<R, S::Error>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>>,
     R: Body<Data = Bytes>,
 {
     // An error of the service itself says nothing about its effect: the lease decides.
-    let response = service.call(request).await?;
-    let (parts, body) = response.into_parts();
+    let response = match service.call(request).await {
+        Ok(response) => response,
+        Err(error) => {
+            context.note_unknown().await;
+            return Err(error);
+        }
+    };
+    let (mut parts, body) = response.into_parts();
     Ok(match context.fate(&parts) {
-        Settle::Keep => context.keep(parts, body, version).await,
+        Settle::Keep => context.keep(parts, body, version, room).await,
         Settle::Completed => context.completed(parts, body, version).await,
         Settle::Release => {
-            let reason = format!("answered {}", parts.status.as_u16());
-            context.told(context.in_time(context.permit.release(&reason)).await.map(drop));
+            context.release(&parts).await;
             context.passed(parts, body)
         }
         Settle::Hold => {
@@ -86,11 +95,22 @@ where
             context.told(context.in_time(context.permit.hold(&reason)).await.map(drop));
             context.passed(parts, body)
         }
-        Settle::Unknown => context.passed(parts, body),
+        Settle::Unknown => {
+            context.note_unknown().await;
+            add_lease_left(&mut parts, context.permit.lease_left());
+            context.passed(parts, body)
+        }
     })
 }
 
 impl RunContext {
+    /// A run that was granted. Its key counts against the caller's quotas from here on.
+    pub(crate) fn new(layer: IdempotencyLayer, rules: Arc<Rules>, caller: Caller, permit: Permit) -> Self {
+        let mut context = Self { layer, rules, caller, permit, counted_at: None };
+        context.count_key();
+        context
+    }
+
     /// What becomes of a response: what its handler says, or else what the rules say of its status.
     fn fate(&self, parts: &response::Parts) -> Settle {
         if let Some(said) = parts.extensions.get::<Settle>() {
@@ -108,7 +128,13 @@ impl RunContext {
 
     /// Completes with the response, if it is of a kind and a size that is kept; otherwise with the fact that there
     /// was one. Only then does the client see it.
-    async fn keep<R>(&self, parts: response::Parts, body: R, version: Version) -> Response<ResponseBody<R>>
+    async fn keep<R>(
+        &self,
+        parts: response::Parts,
+        body: R,
+        version: Version,
+        mut reserved: Reserved,
+    ) -> Response<ResponseBody<R>>
     where
         R: Body<Data = Bytes>,
     {
@@ -117,26 +143,26 @@ impl RunContext {
         if streams(&parts) || size.lower() > bytes_max as u64 {
             return self.keep_without_body(parts, ResponseBody::streaming(body), version).await;
         }
-        let mut reserved = self.layer.inner.shared.budget.share();
         // A body of a known size never has to be moved on half read, and can stay where it is.
         if let Some(exact) = size.exact() {
-            if !reserved.take(usize::try_from(exact).unwrap_or(usize::MAX)) {
+            let exact = usize::try_from(exact).unwrap_or(usize::MAX);
+            if reserved.take_in_time(exact).await.is_err() {
                 return self.keep_without_body(parts, ResponseBody::streaming(body), version).await;
             }
             let body = pin!(body);
             return match read(body, bytes_max, Reserved::default()).await {
                 Read::Whole(whole) => self.keep_whole(parts, Whole { reserved, ..whole }, version).await,
-                Read::TooLong(_) | Read::NoRoom(_) | Read::Broken(_) => self.broke_off(version),
+                Read::TooLong(_) | Read::NoRoom(..) | Read::Broken(_) => self.broke_off(version).await,
             };
         }
         let mut body: Pin<Box<R>> = Box::pin(body);
         match read(body.as_mut(), bytes_max, reserved).await {
             Read::Whole(whole) => self.keep_whole(parts, whole, version).await,
             // It ran: what cannot be kept is passed on, and known to have been there.
-            Read::TooLong(first) | Read::NoRoom(first) => {
+            Read::TooLong(first) | Read::NoRoom(_, first) => {
                 self.keep_without_body(parts, ResponseBody::continued(first, body), version).await
             }
-            Read::Broken(_) => self.broke_off(version),
+            Read::Broken(_) => self.broke_off(version).await,
         }
     }
 
@@ -183,6 +209,8 @@ impl RunContext {
             }
             Err(error) => {
                 tracing::error!(key = %self.permit.key().id().short(), %error, "semel: ran, but the outcome is not kept");
+                // The store has not answered for a while: the client does not wait for it once more.
+                self.note_unknown_later();
                 self.unknown(version, "The request ran, but its outcome could not be kept.")
             }
         }
@@ -232,9 +260,13 @@ impl RunContext {
                 tell_until(response.headers_mut(), &self.layer.inner.settings.profile.names, until);
                 response
             }
-            Ok(_) => self.unknown(version, "The handler did not complete what it said it had."),
+            Ok(_) => {
+                self.note_unknown().await;
+                self.unknown(version, "The handler did not complete what it said it had.")
+            }
             Err(error) => {
                 self.told(Err(error));
+                self.note_unknown_later();
                 self.unknown(version, "The request ran, but its outcome could not be looked up.")
             }
         }
@@ -256,12 +288,39 @@ impl RunContext {
         response
     }
 
-    fn broke_off<R>(&self, version: Version) -> Response<ResponseBody<R>> {
+    async fn broke_off<R>(&self, version: Version) -> Response<ResponseBody<R>> {
+        self.note_unknown().await;
         self.unknown(version, "The request ran, but its response broke off.")
     }
 
     fn unknown<R>(&self, version: Version, why: &str) -> Response<ResponseBody<R>> {
-        self.problem(unknown(why), version)
+        self.problem(outcome_unknown(why, self.permit.lease_left()), version)
+    }
+
+    /// Notes in the running record that its outcome is unknown, for the retries that come before the lease ends.
+    async fn note_unknown(&self) {
+        self.told(self.in_time(self.permit.report_unknown()).await);
+    }
+
+    /// The same in the background.
+    fn note_unknown_later(&self) {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let context = self.clone();
+            runtime.spawn(async move { context.note_unknown().await });
+        }
+    }
+
+    /// Releases the key, because of a response that is not kept. A failed run may have left effects, and where attempts
+    /// are limited each counts; of any other there is nothing to remember.
+    async fn release(&self, parts: &response::Parts) {
+        let reason = format!("answered {}", parts.status.as_u16());
+        let failed = parts.status.is_server_error() && parts.extensions.get::<Settle>().is_none();
+        if failed || self.rules.attempts_max.is_some() {
+            self.told(self.in_time(self.permit.release(&reason)).await.map(drop));
+        } else {
+            self.uncount_record();
+            self.told(self.in_time(self.permit.give_back(&reason)).await.map(drop));
+        }
     }
 
     fn problem<R>(&self, problem: Problem, version: Version) -> Response<ResponseBody<R>> {
@@ -293,10 +352,19 @@ impl RunContext {
     }
 
     /// Only the first attempt makes a record that was not there before.
-    fn count_key(&self) {
+    fn count_key(&mut self) {
         let inner = &self.layer.inner;
         if let (Some(quotas), 1) = (&inner.settings.quotas, self.permit.attempt()) {
-            inner.shared.usage.count_key(&self.caller, quotas, self.rules.retention, Instant::now());
+            let (now, id) = (Instant::now(), self.permit.key().id());
+            inner.shared.usage.count_key(&self.caller, id, quotas, self.rules.retention, now);
+            self.counted_at = Some(now);
+        }
+    }
+
+    /// What is given back is no record of the caller's any more; as a new key it still counts.
+    fn uncount_record(&self) {
+        if let (Some(counted_at), true) = (self.counted_at, self.permit.steps().is_empty()) {
+            self.layer.inner.shared.usage.uncount_record(&self.caller, self.rules.retention, counted_at);
         }
     }
 
@@ -321,11 +389,7 @@ fn streams(parts: &response::Parts) -> bool {
 pub(crate) fn panicked<R>(context: &RunContext, version: Version) -> Response<ResponseBody<R>> {
     tracing::error!(key = %context.permit.key().id().short(), "semel: the handler panicked; the lease decides");
     // Not a gateway's 504: there is no gateway.
-    let problem = unknown("The handler failed without an answer.").status(StatusCode::INTERNAL_SERVER_ERROR);
-    context.problem(problem, version)
-}
-
-fn unknown(why: &str) -> Problem {
-    let detail = format!("{why} Ask again with the same key.");
-    Problem::new(Code::OutcomeUnknown, detail).retry_after(Duration::from_secs(1))
+    context.note_unknown_later();
+    let problem = outcome_unknown("The handler failed without an answer.", context.permit.lease_left());
+    context.problem(problem.status(StatusCode::INTERNAL_SERVER_ERROR), version)
 }
