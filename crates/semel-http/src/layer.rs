@@ -118,7 +118,7 @@ impl Shared {
     fn new(settings: &Settings) -> Self {
         Self {
             usage: Usage::default(),
-            budget: MemoryBudget::new(settings.held_bytes_max),
+            budget: MemoryBudget::new(settings.held_bytes_max, settings.caller_held_bytes_max),
             running: AtomicUsize::new(0),
             none_running: Notify::new(),
         }

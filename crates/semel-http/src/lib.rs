@@ -17,6 +17,7 @@
 //! - [`openapi`](openapi_fragment): all this for the readers of an API's description.
 
 mod body;
+mod body_buffer;
 mod budget;
 mod caller;
 mod decided;

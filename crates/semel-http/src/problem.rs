@@ -221,7 +221,8 @@ impl Problem {
     }
 }
 
-fn whole_seconds(span: Duration) -> u64 {
+/// Rounded up to whole seconds, and at least one.
+pub(crate) fn whole_seconds(span: Duration) -> u64 {
     let rounded_up = span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0));
     rounded_up.max(1)
 }

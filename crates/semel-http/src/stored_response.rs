@@ -222,9 +222,7 @@ pub(crate) fn replayed<R>(
         Err(error) => return Err(cannot_be_read(&error)),
     };
     let length = body.len();
-    if !reserved.take(length) {
-        return Err(overloaded());
-    }
+    reserved.take(length).map_err(overloaded)?;
     let whole = Whole { bytes: body, trailers, reserved };
     let mut response = Response::new(ResponseBody::whole(whole));
     *response.status_mut() = status;

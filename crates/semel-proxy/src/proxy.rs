@@ -157,8 +157,8 @@ impl Proxy {
     /// What of these settings would need a restart, in words for people.
     pub fn needs_restart(&self, settings: &ProxySettings) -> Vec<&'static str> {
         let now = &self.settings;
-        let bounds =
-            |of: &ProxySettings| (of.listener.limits, of.upstream_limits.idle_max, of.http.held_bytes_max);
+        let held = |of: &ProxySettings| (of.http.held_bytes_max, of.http.caller_held_bytes_max);
+        let bounds = |of: &ProxySettings| (of.listener.limits, of.upstream_limits.idle_max, held(of));
         let timeouts = |of: &ProxySettings| {
             let upstream = UpstreamLimits { idle_max: 0, ..of.upstream_limits };
             (of.listener.timeouts, upstream, of.http.store_timeout)

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::deadline::{Deadline, after};
 use super::run::Grant;
 use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
+use crate::budget::{Admitted, Reserved};
 use crate::caller::Caller;
 use crate::decided::{Decided, DecisionKind};
 use crate::identity::{claimed_as, identify, label};
@@ -49,7 +50,16 @@ where
         }
     };
     let refuse = |problem, key: &Key, decision| refusal(inner, problem, version, Some(key.id()), decision);
-    let whole = match whole(inner, &rules, &mut deadline, body).await {
+    // The room of a run is reserved before it can be granted.
+    let Admitted { request: request_room, response: response_room } =
+        match inner.shared.budget.admit(&identity.caller) {
+            Ok(admitted) => admitted,
+            Err(full) => {
+                let problem = drained(&mut deadline, body, rules.request_bytes_max, overloaded(full)).await;
+                return Err(refuse(problem, &identity.key, DecisionKind::Refused));
+            }
+        };
+    let whole = match whole(inner, &rules, &mut deadline, body, request_room).await {
         Ok(whole) => whole,
         Err(problem) => return Err(refuse(problem, &identity.key, DecisionKind::Refused)),
     };
@@ -66,10 +76,19 @@ where
         Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
             parts.extensions.insert::<Permit>(permit.clone());
             let request = Request::from_parts(parts, RequestBody::whole(whole));
-            return Ok(Grant { layer, rules, caller, permit, deadline, service, request });
+            return Ok(Grant {
+                layer,
+                rules,
+                caller,
+                permit,
+                deadline,
+                room: response_room.granted(),
+                service,
+                request,
+            });
         }
         Ok(Decision::Replay(replay)) => {
-            match replayed(&replay, &inner.settings.profile.names, inner.shared.budget.share()) {
+            match replayed(&replay, &inner.settings.profile.names, response_room) {
                 Ok(response) => return Err(response),
                 Err(problem) => (problem, DecisionKind::Replay),
             }
@@ -100,12 +119,13 @@ async fn whole<B: Body<Data = Bytes>>(
     rules: &Rules,
     deadline: &mut Deadline,
     body: B,
+    room: Reserved,
 ) -> Result<Whole, Problem> {
     if body.is_end_stream() {
         return Ok(Whole::default());
     }
     let body = pin!(body);
-    let reading = pin!(read(body, rules.request_bytes_max, inner.shared.budget.share()));
+    let reading = pin!(read(body, rules.request_bytes_max, room));
     let until = after(inner.settings.body_timeout);
     let Ok(read) = deadline.limit(until, reading).await else { return Err(body_incomplete()) };
     match read {
@@ -115,7 +135,7 @@ async fn whole<B: Body<Data = Bytes>>(
             format!("With a key, a body may have at most {} bytes. Nothing ran.", rules.request_bytes_max),
         )
         .closing()),
-        Read::NoRoom(_) => Err(overloaded().closing()),
+        Read::NoRoom(full, _) => Err(overloaded(full).closing()),
         Read::Broken(_) => Err(body_incomplete()),
     }
 }
@@ -191,14 +211,15 @@ async fn claimed(
     }
 }
 
-/// Whether a caller is over its quota, and asks for something new. What is there already may always be asked for again.
+/// Whether a caller is over its quota, and asks for something new. What is there already may always be asked for again;
+/// a run that was given back left nothing.
 async fn over_quota(inner: &Inner, deadline: &mut Deadline, caller: &Caller, key: &Key) -> Option<Problem> {
     let quotas = inner.settings.quotas.as_ref()?;
-    let retry_after = inner.shared.usage.is_over(caller, quotas, Instant::now())?;
+    let retry_after = inner.shared.usage.is_over(caller, key.id(), quotas, Instant::now())?;
     let loading = pin!(inner.semel.get(key));
     match deadline.limit(after(inner.settings.store_timeout), loading).await {
-        Ok(Ok(Some(_))) => None,
-        Ok(Ok(None) | Err(_)) | Err(_) => Some(
+        Ok(Ok(Some(record))) if record.attempt > 0 => None,
+        Ok(Ok(_) | Err(_)) | Err(_) => Some(
             Problem::new(Code::QuotaExceeded, "Too much was asked for with new keys. Nothing ran.")
                 .retry_after(retry_after),
         ),

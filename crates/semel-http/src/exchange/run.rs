@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode, Version, response};
 use http_body::Body;
-use semel::{Error, ErrorKind, Heartbeat, OnOutage, Outcome, Permit, RecordId};
-use tokio::time::Instant;
+use semel::{Error, ErrorKind, Heartbeat, OnOutage, Outcome, Permit};
+use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
 use super::deadline::{Deadline, Elapsed, after};
@@ -21,6 +21,7 @@ use crate::decided::{Decided, DecisionKind};
 use crate::layer::IdempotencyLayer;
 use crate::problem::{Code, Problem};
 use crate::profile::{OnServerError, Rules};
+use crate::refusal::{add_lease_left, outcome_unknown};
 use crate::settle::Settle;
 use crate::stored_response::{insert_expiry, is_interim, outcome};
 
@@ -36,6 +37,8 @@ pub(crate) struct Grant<S, B> {
     pub(crate) caller: Caller,
     pub(crate) permit: Permit,
     pub(crate) deadline: Deadline,
+    /// For the response.
+    pub(crate) room: Reserved,
     pub(crate) service: S,
     pub(crate) request: Request<RequestBody<B>>,
 }
@@ -43,8 +46,7 @@ pub(crate) struct Grant<S, B> {
 /// What the client is answered if the handler panics.
 pub(crate) struct PanicAnswer {
     layer: IdempotencyLayer,
-    key: RecordId,
-    decision: DecisionKind,
+    permit: Permit,
     version: Version,
 }
 
@@ -56,8 +58,7 @@ where
 {
     let on_panic = PanicAnswer {
         layer: grant.layer.clone(),
-        key: grant.permit.key().id(),
-        decision: decision(&grant.permit),
+        permit: grant.permit.clone(),
         version: grant.request.version(),
     };
     (run(grant), on_panic)
@@ -69,29 +70,39 @@ where
     S: Service<Request<RequestBody<B>>, Response = Response<R>>,
     R: Body<Data = Bytes>,
 {
-    let Grant { layer, rules, caller, permit, deadline, mut service, request } = grant;
+    let Grant { layer, rules, caller, permit, deadline, room, mut service, request } = grant;
     let _counted = layer.inner.shared.count_run();
     let version = request.version();
     let lease = KeptLease::new(deadline, &permit);
-    let mut run = Run { layer, rules, caller, permit, version, lease };
+    let mut run = Run { layer, rules, caller, permit, version, lease, room, counted_at: None };
     run.count_key();
     let calling = pin!(service.call(request));
-    // An error of the service itself says nothing about its effect: the lease decides.
-    let response = run.lease.keep(&run.permit, calling).await?;
-    let (parts, body) = response.into_parts();
+    let response = match run.lease.keep(&run.permit, calling).await {
+        Ok(response) => response,
+        // An error of the service itself says nothing about its effect: the lease decides.
+        Err(error) => {
+            run.note_unknown().await;
+            return Err(error);
+        }
+    };
+    let (mut parts, body) = response.into_parts();
     Ok(match run.settle(&parts) {
-        Settle::Keep if is_interim(parts.status) => run.cannot_be_final(parts.status),
+        Settle::Keep if is_interim(parts.status) => run.cannot_be_final(parts.status).await,
         Settle::Keep => run.keep(parts, body).await,
         Settle::Completed => run.completed(parts, body).await,
         Settle::Release => {
-            run.release(parts.status).await;
+            run.release(&parts).await;
             run.passed(parts, body)
         }
         Settle::Hold => {
             run.hold(parts.status).await;
             run.passed(parts, body)
         }
-        Settle::Unknown => run.passed(parts, body),
+        Settle::Unknown => {
+            run.note_unknown().await;
+            add_lease_left(&mut parts, run.permit.lease_left());
+            run.passed(parts, body)
+        }
     })
 }
 
@@ -103,6 +114,10 @@ struct Run {
     permit: Permit,
     version: Version,
     lease: KeptLease,
+    /// For the response.
+    room: Reserved,
+    /// When its key was counted against the caller's quotas, if it was.
+    counted_at: Option<Instant>,
 }
 
 /// Keeps the lease of a run while it is waited for. Most runs end before a third of it, when the first renewal is due,
@@ -185,17 +200,19 @@ impl Run {
         if streams(&parts) || size.lower() > bytes_max as u64 {
             return self.keep_without_body(parts, ResponseBody::streaming(body)).await;
         }
-        let mut reserved = self.layer.inner.shared.budget.share();
+        let mut reserved = std::mem::take(&mut self.room);
         // A body of a known size never has to be moved on half read, and can stay where it is.
         if let Some(exact) = size.exact() {
-            if !reserved.take(usize::try_from(exact).unwrap_or(usize::MAX)) {
+            let exact = usize::try_from(exact).unwrap_or(usize::MAX);
+            let taken = self.lease.keep(&self.permit, pin!(reserved.take_in_time(exact))).await;
+            if taken.is_err() {
                 return self.keep_without_body(parts, ResponseBody::streaming(body)).await;
             }
             let body = pin!(body);
             let reading = pin!(read(body, bytes_max, Reserved::default()));
             return match self.lease.keep(&self.permit, reading).await {
                 Read::Whole(whole) => self.keep_whole(parts, Whole { reserved, ..whole }).await,
-                Read::TooLong(_) | Read::NoRoom(_) | Read::Broken(_) => self.broke_off(),
+                Read::TooLong(_) | Read::NoRoom(..) | Read::Broken(_) => self.broke_off().await,
             };
         }
         let mut body: Pin<Box<R>> = Box::pin(body);
@@ -203,10 +220,10 @@ impl Run {
         match reading {
             Read::Whole(whole) => self.keep_whole(parts, whole).await,
             // It ran: what cannot be kept is passed on, and known to have been there.
-            Read::TooLong(first) | Read::NoRoom(first) => {
+            Read::TooLong(first) | Read::NoRoom(_, first) => {
                 self.keep_without_body(parts, ResponseBody::continued(first, body)).await
             }
-            Read::Broken(_) => self.broke_off(),
+            Read::Broken(_) => self.broke_off().await,
         }
     }
 
@@ -246,7 +263,9 @@ impl Run {
             }
             Err(error) => {
                 tracing::error!(key = %self.permit.key().id().short(), %error, "semel: ran, but the outcome is not kept");
-                self.problem(unknown("The request ran, but its outcome could not be kept."))
+                // The store has not answered for a while: the client does not wait for it once more.
+                note_unknown_later(&self.layer, &self.permit);
+                self.unknown("The request ran, but its outcome could not be kept.")
             }
         }
     }
@@ -272,13 +291,25 @@ impl Run {
         }
     }
 
-    /// Gives the key back: a retry runs again.
-    async fn release(&mut self, status: StatusCode) {
+    /// Releases the key, because of a response that is not kept: a retry runs again. A failed run may have left effects, and
+    /// where attempts are limited each counts; of any other there is nothing to remember.
+    async fn release(&mut self, parts: &response::Parts) {
         let until = self.store_answers_until();
-        let reason = format!("answered {}", status.as_u16());
-        let releasing = pin!(self.permit.release(&reason));
+        let reason = format!("answered {}", parts.status.as_u16());
+        let failed = parts.status.is_server_error() && parts.extensions.get::<Settle>().is_none();
+        let is_remembered = failed || self.rules.attempts_max.is_some();
+        if !is_remembered {
+            self.uncount_record();
+        }
+        let releasing = pin!(async {
+            if is_remembered {
+                self.permit.release(&reason).await.map(drop)
+            } else {
+                self.permit.give_back(&reason).await.map(drop)
+            }
+        });
         let released = self.lease.keep_until(&self.permit, until, releasing).await;
-        self.log_unsettled(released.map(|answer| answer.map(drop)));
+        self.log_unsettled(released);
     }
 
     /// Holds the key: nothing runs again before a person or a probe decides.
@@ -302,18 +333,25 @@ impl Run {
             return self.answered(parts, ResponseBody::streaming(body));
         }
         let until = self.store_answers_until();
-        let loading = pin!(self.layer.inner.semel.get(self.permit.key()));
-        match self.lease.keep_until(&self.permit, until, loading).await.unwrap_or_else(|_| Err(too_slow())) {
+        let loaded = {
+            let loading = pin!(self.layer.inner.semel.get(self.permit.key()));
+            self.lease.keep_until(&self.permit, until, loading).await
+        };
+        match loaded.unwrap_or_else(|_| Err(too_slow())) {
             Ok(Some(record)) if record.outcome().is_some() => {
                 let until = record.live_until();
                 let mut response = self.answered(parts, ResponseBody::streaming(body));
                 insert_expiry(response.headers_mut(), &self.layer.inner.settings.profile.names, until);
                 response
             }
-            Ok(_) => self.problem(unknown("The handler did not complete what it said it had.")),
+            Ok(_) => {
+                self.note_unknown().await;
+                self.unknown("The handler did not complete what it said it had.")
+            }
             Err(error) => {
                 self.log_unsettled(Ok(Err(error)));
-                self.problem(unknown("The request ran, but its outcome could not be looked up."))
+                note_unknown_later(&self.layer, &self.permit);
+                self.unknown("The request ran, but its outcome could not be looked up.")
             }
         }
     }
@@ -335,15 +373,30 @@ impl Run {
     }
 
     /// A handler that ends its response with an interim status: no client can be sent that, now or later.
-    fn cannot_be_final<R>(&self, status: StatusCode) -> Response<ResponseBody<R>> {
+    async fn cannot_be_final<R>(&mut self, status: StatusCode) -> Response<ResponseBody<R>> {
         let (key, status) = (self.permit.key().id(), status.as_u16());
         tracing::error!(key = %key.short(), status, "semel: the handler's status cannot end a response; the lease decides");
-        let problem = unknown("The handler ended its response with a status that cannot end one.");
+        self.note_unknown().await;
+        let why = "The handler ended its response with a status that cannot end one.";
+        let problem = outcome_unknown(why, self.permit.lease_left());
         self.problem(problem.status(StatusCode::INTERNAL_SERVER_ERROR))
     }
 
-    fn broke_off<R>(&self) -> Response<ResponseBody<R>> {
-        self.problem(unknown("The request ran, but its response broke off."))
+    async fn broke_off<R>(&mut self) -> Response<ResponseBody<R>> {
+        self.note_unknown().await;
+        self.unknown("The request ran, but its response broke off.")
+    }
+
+    fn unknown<R>(&self, why: &str) -> Response<ResponseBody<R>> {
+        self.problem(outcome_unknown(why, self.permit.lease_left()))
+    }
+
+    /// Notes in the running record that its outcome is unknown, for the retries that come before the lease ends.
+    async fn note_unknown(&mut self) {
+        let until = self.store_answers_until();
+        let noting = pin!(self.permit.report_unknown());
+        let noted = self.lease.keep_until(&self.permit, until, noting).await;
+        self.log_unsettled(noted);
     }
 
     fn problem<R>(&self, problem: Problem) -> Response<ResponseBody<R>> {
@@ -367,16 +420,23 @@ impl Run {
     }
 
     fn log_unsettled(&self, settled: Result<semel::Result<()>, Elapsed>) {
-        if let Err(error) = settled.unwrap_or_else(|_| Err(too_slow())) {
-            tracing::warn!(key = %self.permit.key().id().short(), %error, "semel: not settled; the lease decides");
-        }
+        log_unsettled(&self.permit, settled.unwrap_or_else(|_| Err(too_slow())));
     }
 
     /// Only the first attempt makes a record that was not there before.
-    fn count_key(&self) {
+    fn count_key(&mut self) {
         let inner = &self.layer.inner;
         if let (Some(quotas), 1) = (&inner.settings.quotas, self.permit.attempt()) {
-            inner.shared.usage.count_key(&self.caller, quotas, self.rules.retention, Instant::now());
+            let (now, id) = (Instant::now(), self.permit.key().id());
+            inner.shared.usage.count_key(&self.caller, id, quotas, self.rules.retention, now);
+            self.counted_at = Some(now);
+        }
+    }
+
+    /// What is given back is no record of the caller's any more; as a new key it still counts.
+    fn uncount_record(&self) {
+        if let (Some(counted_at), true) = (self.counted_at, self.permit.steps().is_empty()) {
+            self.layer.inner.shared.usage.uncount_record(&self.caller, self.rules.retention, counted_at);
         }
     }
 
@@ -391,15 +451,32 @@ impl Run {
 impl PanicAnswer {
     /// It is unknown whether the effect landed: the lease decides.
     pub(crate) fn response<R>(&self) -> Response<ResponseBody<R>> {
-        tracing::error!(key = %self.key.short(), "semel: the handler panicked; the lease decides");
+        let key = self.permit.key().id();
+        tracing::error!(key = %key.short(), "semel: the handler panicked; the lease decides");
+        note_unknown_later(&self.layer, &self.permit);
         // Not a gateway's 504: there is no gateway.
-        let problem =
-            unknown("The handler failed without an answer.").status(StatusCode::INTERNAL_SERVER_ERROR);
+        let problem = outcome_unknown("The handler failed without an answer.", self.permit.lease_left())
+            .status(StatusCode::INTERNAL_SERVER_ERROR);
         let code = Some(problem.code());
         let mut response = problem.response(&self.layer.inner.settings.profile, self.version);
-        let decided = Decided { decision: self.decision, code, key: Some(self.key) };
-        response.extensions_mut().insert(decided);
+        response.extensions_mut().insert(Decided { decision: decision(&self.permit), code, key: Some(key) });
         response
+    }
+}
+
+/// Notes in the background that the outcome of a run is unknown.
+fn note_unknown_later(layer: &IdempotencyLayer, permit: &Permit) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let (permit, until) = (permit.clone(), after(layer.inner.settings.store_timeout));
+    runtime.spawn(async move {
+        let noted = timeout_at(until, permit.report_unknown()).await;
+        log_unsettled(&permit, noted.unwrap_or_else(|_| Err(too_slow())));
+    });
+}
+
+fn log_unsettled(permit: &Permit, settled: semel::Result<()>) {
+    if let Err(error) = settled {
+        tracing::warn!(key = %permit.key().id().short(), %error, "semel: not settled; the lease decides");
     }
 }
 
@@ -414,11 +491,6 @@ fn streams(parts: &response::Parts) -> bool {
         .and_then(|text| text.split(';').next())
         .is_some_and(|text| text.trim().eq_ignore_ascii_case("text/event-stream"));
     is_event_stream || parts.status == StatusCode::SWITCHING_PROTOCOLS
-}
-
-fn unknown(why: &str) -> Problem {
-    let detail = format!("{why} Ask again with the same key.");
-    Problem::new(Code::OutcomeUnknown, detail).retry_after(Duration::from_secs(1))
 }
 
 fn too_slow() -> Error {

@@ -1,5 +1,6 @@
 //! What becomes of a response: by its status, by the rules, and by what its handler says.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Response;
@@ -60,6 +61,77 @@ async fn h53_a_run_without_a_known_end_is_held_unless_the_rules_say_rerun() {
     world.clock.advance(Duration::from_secs(11));
     assert_eq!(send(&app, charge("k", "{}")).await.code(), "outcome_held");
     assert_eq!(world.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_retry_hears_that_the_outcome_is_unknown_until_another_run_has_the_key() {
+    let world = World::new();
+    let layer = world.layer(ruled(|rules| {
+        rules.lease = Duration::from_secs(30);
+        rules.lapse = semel::Lapse::Rerun;
+    }));
+    let (calls, opened) = (world.calls.clone(), Arc::new(tokio::sync::Notify::new()));
+    let gate = Arc::clone(&opened);
+    let app = world.app(&layer, move |_| {
+        let (number, gate) = (calls.load(std::sync::atomic::Ordering::SeqCst), Arc::clone(&gate));
+        async move {
+            if number == 1 {
+                return saying(answer(200, "perhaps"), Settle::Unknown);
+            }
+            gate.notified().await;
+            answer(200, "surely")
+        }
+    });
+    let first = send(&app, charge("k", "{}")).await;
+    assert_eq!((first.status, first.headers.get("retry-after")), (200, None), "a handler's own words stay");
+    world.clock.advance(Duration::from_secs(10));
+    let retry = send(&app, charge("k", "{}")).await;
+    assert_eq!((retry.code().as_str(), &retry.headers["retry-after"]), ("in_flight", &"20".parse().unwrap()));
+    assert!(retry.text().contains("its outcome is not known"), "{}", retry.text());
+    world.clock.advance(Duration::from_secs(20));
+    let second = send(&app, charge("k", "{}"));
+    let meanwhile = async {
+        while world.calls() < 2 {
+            tokio::task::yield_now().await;
+        }
+        let retry = send(&app, charge("k", "{}")).await;
+        assert!(retry.code() == "in_flight" && retry.text().contains("still runs"), "{}", retry.text());
+        opened.notify_one();
+    };
+    let (second, ()) = tokio::join!(second, meanwhile);
+    assert_eq!(&*second.body, b"surely");
+}
+
+#[tokio::test]
+async fn answers_that_are_not_kept_leave_nothing_in_the_store_after_a_minute() {
+    let world = World::new();
+    let app = world.app(&world.layer(Settings::default()), |_| async { answer(401, "who are you?") });
+    for number in 0..100 {
+        for _ in 0..3 {
+            assert_eq!(send(&app, charge(&number.to_string(), "{}")).await.status, 401);
+        }
+    }
+    assert_eq!(world.calls(), 300, "each ran");
+    world.clock.advance(Duration::from_secs(61));
+    world.store.sweep(10_000).await.unwrap();
+    let left = world.store.scan(Scan { limit: 1_000, ..Scan::default() }).await.unwrap().value.records.len();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test]
+async fn what_must_be_remembered_of_an_answer_that_is_not_kept_is() {
+    // A failed run may have left effects; and attempts that are limited have to be counted.
+    for (status, attempts_max) in [(500, None), (401, Some(3))] {
+        let world = World::new();
+        let layer = world.layer(ruled(|rules| rules.attempts_max = attempts_max));
+        let app = world.app(&layer, move |_| async move { answer(status, "no") });
+        send(&app, charge("k", "{}")).await;
+        world.clock.advance(Duration::from_hours(1));
+        world.store.sweep(10_000).await.unwrap();
+        let page = world.store.scan(Scan { limit: 10, ..Scan::default() }).await.unwrap().value;
+        let attempts: Vec<_> = page.records.iter().map(|record| record.attempt).collect();
+        assert_eq!(attempts, [1], "{status}");
+    }
 }
 
 #[tokio::test]

@@ -139,6 +139,8 @@ fn quotas(settings: &ProxySettings) -> Lines {
 fn bounds(settings: &ProxySettings) -> Lines {
     let held = ("held_bytes_max", sized(settings.http.held_bytes_max as u64));
     let mut lines = settings.listener.limits.lines(held);
+    let caller_held = settings.http.caller_held_bytes_max.map(|bytes| sized(bytes as u64));
+    lines.extend(caller_held.map(|bytes| ("caller_held_bytes_max", bytes)));
     lines.push(("upstream_idle_max", settings.upstream_limits.idle_max.to_string()));
     lines
 }

@@ -158,6 +158,7 @@ fn scope_prefix(root: &mut Table<'_>, keys: &Keys) -> Vec<String> {
 fn bounds(mut table: Table<'_>, limits: &mut Limits, upstream: &mut UpstreamLimits, http: &mut Settings) {
     limits.read(&mut table);
     table.set("held_bytes_max", &mut http.held_bytes_max, bytes(1..=1 << 40));
+    http.caller_held_bytes_max = table.read("caller_held_bytes_max", bytes(1..=1 << 40));
     table.set("upstream_idle_max", &mut upstream.idle_max, count(0..=MANY));
     table.finish();
 }
@@ -194,12 +195,13 @@ fn held(root: &Table<'_>, http: &Settings) {
     let rules =
         std::iter::once(&http.profile.rules).chain(http.routes.iter().map(|Route { rules, .. }| rules));
     let most = rules.map(most).max().unwrap_or(0);
-    if most > http.held_bytes_max {
+    let room = http.admitted_bytes_max();
+    if most > room {
         root.wrong(
             "bounds",
             &format!(
-                "lets bodies of {} bytes be held at once, and a route allows one of {most}; raise held_bytes_max",
-                http.held_bytes_max
+                "leaves one caller {room} bytes of memory, and a route allows a body of {most}; raise held_bytes_max, \
+                 or caller_held_bytes_max if it is set"
             ),
         );
     }

@@ -240,6 +240,7 @@ fn what_the_process_may_use_is_said_with_units() {
         bytes = '1GiB'
         [bounds]
         held_bytes_max = '32MiB'
+        caller_held_bytes_max = '2MiB'
         streams_max = 7
         [timeouts]
         store = '250ms'
@@ -251,6 +252,7 @@ fn what_the_process_may_use_is_said_with_units() {
     let quotas = settings.http.quotas.expect("are said");
     assert_eq!((quotas.new_keys_per_minute, quotas.records, quotas.bytes), (Some(600), None, Some(1 << 30)));
     assert_eq!((settings.http.held_bytes_max, settings.listener.limits.streams_max), (32 << 20, 7));
+    assert_eq!(settings.http.caller_held_bytes_max, Some(2 << 20));
     assert_eq!(settings.http.store_timeout, Duration::from_millis(250));
     assert_eq!(settings.listener.timeouts.drain, Duration::ZERO);
 }
@@ -338,6 +340,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("[rules]\nstatuses_not_kept = [503]", "up to `on_server_error`"),
     ("[rules]\nfields_left_out = ['client_time']", "it begins with `$`, as in `$.client_time`"),
     ("[rules]\nrequest_bytes_max = '512MiB'", "raise held_bytes_max"),
+    ("[bounds]\ncaller_held_bytes_max = '1000KiB'", "caller_held_bytes_max if it is set"),
     ("[rules]\nwhile_running = 'wait'", "write \"reject\" or { wait = \"10s\" }"),
     (
         "[[route]]\npath = '/a'\n[[route]]\npath = '/a'",
@@ -443,7 +446,7 @@ fn the_effective_settings_are_a_file_that_means_the_same() {
         [[route]]\npath = '/a'\nmethods = ['PUT']\nrequest_bytes_max = 0
         [quotas]\nrecords = 5\nbytes = 1025
         [tls]\ncertificate = 'Cargo.toml'\nkey = 'src/lib.rs'
-        [bounds]\nheld_bytes_max = '64MiB'
+        [bounds]\nheld_bytes_max = '64MiB'\ncaller_held_bytes_max = '8MiB'
         [timeouts]\nstore = '10ms'",
         secret.display()
     );

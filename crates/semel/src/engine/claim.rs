@@ -371,6 +371,12 @@ impl Busy {
         self.retry_after
     }
 
+    /// Whether the run has reported that its outcome is unknown: nothing runs any more, and when the lease ends, the
+    /// lapse policy decides.
+    pub fn outcome_is_unknown(&self) -> bool {
+        self.record.outcome_is_unknown()
+    }
+
     /// The whole record.
     pub fn record(&self) -> &Record {
         &self.record

@@ -58,6 +58,12 @@ pub(crate) fn granted(decision: Decision) -> Permit {
     }
 }
 
+/// Whether the first run of a new store's only key was granted and given back before this one: a run that never started
+/// is no attempt, but the store has written it twice.
+pub(crate) fn follows_a_run_that_was_given_back(permit: &Permit) -> bool {
+    permit.attempt() == 1 && permit.fence() > 2
+}
+
 #[track_caller]
 pub(crate) fn replayed(decision: Decision) -> String {
     match decision {

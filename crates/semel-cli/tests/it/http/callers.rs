@@ -21,6 +21,7 @@ rules! {
     h62_new_keys_by_minute_have_a_quota_for_each_caller
     h62_records_have_a_quota_for_each_caller
     h62_bytes_have_a_quota_for_each_caller
+    h62_answers_that_are_not_kept_count_once_as_new_keys_and_as_no_record
     h62_there_is_no_quota_unless_said
 }
 
@@ -210,6 +211,24 @@ async fn h62_bytes_have_a_quota_for_each_caller(kind: Kind) {
     let first = front.send(&ask("0")).await;
     front.send(&ask("1")).await.ran(200);
     is_over_quota(&front, "ada", &first, &ask("0")).await;
+}
+
+async fn h62_answers_that_are_not_kept_count_once_as_new_keys_and_as_no_record(kind: Kind) {
+    let setup = Setup::new().table("quotas", "new_keys_per_minute = 4\nrecords = 2");
+    let front = Front::start(kind, setup).await;
+    let ask = |path: &str, key: &str| Request::post(path).from("ada").key(key);
+    for _ in 0..2 {
+        for key in ["0", "1", "2"] {
+            front.send(&ask("/status/401", key)).await.ran(401);
+        }
+    }
+    let kept = front.send(&ask("/status/201", "kept")).await;
+    is_over_quota(&front, "ada", &kept, &ask("/status/201", "kept")).await;
+    // A key that was counted may still be sent again, and be kept then.
+    let first = front.send(&ask("/status/201", "0")).await;
+    front.send(&ask("/status/201", "0")).await.replays(first.ran(201));
+    // That is the second record, and there is no third.
+    front.send(&ask("/status/201", "1")).await.refused(429, "quota_exceeded");
 }
 
 async fn h62_there_is_no_quota_unless_said(kind: Kind) {

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use axum::body::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use test_http::{Answer, Ending, Request, soon};
 use tokio::net::TcpStream;
@@ -17,11 +18,29 @@ pub(crate) struct Multiplexed {
 
 impl Multiplexed {
     pub(crate) async fn open(address: SocketAddr) -> Self {
+        Self::built(address, &Builder::new(TokioExecutor::new())).await
+    }
+
+    /// A connection on which each stream takes this many bytes of a body, and never more.
+    pub(crate) async fn with_window(address: SocketAddr, bytes: u32) -> Self {
+        Self::built(address, Builder::new(TokioExecutor::new()).initial_stream_window_size(bytes)).await
+    }
+
+    async fn built(address: SocketAddr, builder: &Builder<TokioExecutor>) -> Self {
         let stream = soon("a connection", TcpStream::connect(address)).await.expect("the front accepts");
-        let shaken = soon("a handshake", handshake(TokioExecutor::new(), TokioIo::new(stream))).await;
+        let shaken = soon("a handshake", builder.handshake(TokioIo::new(stream))).await;
         let (sender, connection) = shaken.expect("speaks HTTP/2");
         tokio::spawn(connection);
         Self { address, sender }
+    }
+
+    /// Sends a request and reads the head of its response, and nothing of its body.
+    pub(crate) fn send_unread(
+        &self,
+        ask: &Request,
+    ) -> impl Future<Output = axum::http::Response<Incoming>> + Send + 'static {
+        let (mut sender, request) = (self.sender.clone(), for_http2(ask, self.address));
+        async move { soon("an answer", sender.send_request(request)).await.expect("there is an answer") }
     }
 
     /// Sends a request and reads its response; dropped before, the request is called off.
