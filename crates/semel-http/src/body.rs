@@ -91,9 +91,9 @@ pub(crate) async fn read<B>(mut body: Pin<&mut B>, bytes_max: usize, mut reserve
 where
     B: Body<Data = Bytes>,
 {
-    let (mut parts, mut read, mut trailers) = (Vec::new(), 0_usize, None);
+    let (mut parts, mut trailers) = (Parts::default(), None);
     if body.size_hint().lower() > bytes_max as u64 {
-        return Read::TooLong(parts);
+        return Read::TooLong(Vec::new());
     }
     while let Some(frame) = std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await {
         let frame = match frame {
@@ -102,31 +102,54 @@ where
         };
         match frame.into_data() {
             Ok(data) => {
-                read = read.saturating_add(data.len());
                 let has_room = reserved.take(data.len());
                 parts.push(data);
-                if read > bytes_max {
-                    return Read::TooLong(parts);
+                if parts.length > bytes_max {
+                    return Read::TooLong(parts.all());
                 }
                 if !has_room {
-                    return Read::NoRoom(parts);
+                    return Read::NoRoom(parts.all());
                 }
             }
             Err(frame) => trailers = frame.into_trailers().ok(),
         }
     }
-    Read::Whole(Whole { bytes: joined(parts, read), trailers, reserved })
+    Read::Whole(Whole { bytes: parts.joined(), trailers, reserved })
 }
 
-fn joined(mut parts: Vec<Bytes>, length: usize) -> Bytes {
-    if parts.len() <= 1 {
-        return parts.pop().unwrap_or_default();
+/// The parts of a body, in their order. Most bodies come in one, and need no list.
+#[derive(Default)]
+struct Parts {
+    first: Bytes,
+    more: Vec<Bytes>,
+    length: usize,
+}
+
+impl Parts {
+    fn push(&mut self, part: Bytes) {
+        self.length = self.length.saturating_add(part.len());
+        if self.first.is_empty() {
+            self.first = part;
+        } else {
+            self.more.push(part);
+        }
     }
-    let mut joined = BytesMut::with_capacity(length);
-    for part in parts {
-        joined.extend_from_slice(&part);
+
+    fn all(mut self) -> Vec<Bytes> {
+        self.more.insert(0, self.first);
+        self.more
     }
-    joined.freeze()
+
+    fn joined(self) -> Bytes {
+        if self.more.is_empty() {
+            return self.first;
+        }
+        let mut joined = BytesMut::with_capacity(self.length);
+        for part in self.all() {
+            joined.extend_from_slice(&part);
+        }
+        joined.freeze()
+    }
 }
 
 impl<B> RequestBody<B> {

@@ -15,6 +15,11 @@ impl MemoryBudget {
         Arc::new(Self { bytes: AtomicUsize::new(0), bytes_max })
     }
 
+    /// How many bytes are reserved.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// A reservation, empty as yet.
     pub(crate) fn share(self: &Arc<Self>) -> Reserved {
         Reserved { room: Some(Arc::clone(self)), bytes: 0 }
