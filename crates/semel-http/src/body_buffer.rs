@@ -1,6 +1,7 @@
 //! The bytes of a body while it is read, in room that is reserved for them.
 
 use bytes::{Bytes, BytesMut};
+use smallvec::SmallVec;
 
 use crate::budget::{NoRoom, Reserved};
 
@@ -10,7 +11,8 @@ const SMALL_PIECE: usize = 1 << 10;
 /// What was read of a body so far. A body that came in one piece is never copied.
 #[derive(Debug)]
 pub(crate) struct BodyBuffer {
-    pieces: Vec<Bytes>,
+    /// Most bodies come in one piece, and need no list.
+    pieces: SmallVec<[Bytes; 1]>,
     /// Small pieces that came after those.
     tail: BytesMut,
     length: usize,
@@ -20,7 +22,7 @@ pub(crate) struct BodyBuffer {
 impl BodyBuffer {
     /// A buffer that takes its room from `reserved`.
     pub(crate) fn new(reserved: Reserved) -> Self {
-        Self { pieces: Vec::new(), tail: BytesMut::new(), length: 0, reserved }
+        Self { pieces: SmallVec::new(), tail: BytesMut::new(), length: 0, reserved }
     }
 
     /// How many bytes were read.
@@ -60,7 +62,7 @@ impl BodyBuffer {
             let room = self.reserved.split(piece.len());
             *piece = room.attach_always(std::mem::take(piece));
         }
-        pieces
+        pieces.into_vec()
     }
 
     fn end_tail(&mut self) {

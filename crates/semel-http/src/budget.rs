@@ -125,6 +125,11 @@ impl MemoryBudget {
         })
     }
 
+    /// How many bytes are reserved.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
     /// Room for a request of this caller and for the response to it, before anything of it is read.
     pub(crate) fn admit(self: &Arc<Self>, caller: &Caller) -> Result<Admitted, NoRoom> {
         let places = self.callers.places(caller);

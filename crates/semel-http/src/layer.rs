@@ -89,6 +89,11 @@ impl IdempotencyLayer {
         self.inner.shared.running.load(Ordering::Acquire)
     }
 
+    /// How many bytes of bodies are in memory now, of covered requests and of the responses to them.
+    pub fn held_bytes(&self) -> usize {
+        self.inner.shared.budget.held_bytes()
+    }
+
     /// Waits until no run is in flight. For a server that is about to stop.
     pub async fn none_running(&self) {
         let shared = &self.inner.shared;

@@ -1,5 +1,8 @@
 //! A response as an outcome: encoded, read again as if a stranger had written it, and replayed.
 
+use std::cell::RefCell;
+use std::time::{Duration, UNIX_EPOCH};
+
 use bytes::{BufMut, Bytes};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -20,6 +23,10 @@ use crate::settle::Settle;
 const MAGIC: [u8; 4] = *b"sHR\x01";
 const WITH_BODY: u8 = 1;
 const WITHOUT_BODY: u8 = 2;
+/// What an outcome has beside headers and body: magic, form, status and two counts.
+const FIXED_BYTES: usize = 11;
+/// How many headers a replay has beside the stored ones: its length, that it is one, and until when.
+const ADDED_HEADERS: usize = 3;
 
 /// A whole response that a handler can complete its permit with, inside a transaction of its own.
 ///
@@ -47,9 +54,10 @@ pub struct Reply {
 
 /// What a record has to say about the first response.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "taken apart at once; a box would cost more than the move")]
 enum Stored {
     /// All of it.
-    Whole(Box<Reply>),
+    Whole(Reply),
     /// Only that there was one, and its status if that is known.
     NotKept(Option<StatusCode>),
 }
@@ -113,7 +121,9 @@ pub(crate) fn outcome(
 ) -> Outcome {
     // No client could be sent an interim status in the end.
     let body = body.filter(|_| !status.is_informational());
-    let mut bytes = Vec::with_capacity(body.map_or(0, Bytes::len).saturating_add(256));
+    let headers_room = headers.iter().map(|(name, value)| header_bytes(name, value)).sum::<usize>();
+    let room = FIXED_BYTES.saturating_add(headers_room).saturating_add(body.map_or(0, Bytes::len));
+    let mut bytes = Vec::with_capacity(room);
     bytes.put_slice(&MAGIC);
     bytes.put_u8(if body.is_some() { WITH_BODY } else { WITHOUT_BODY });
     bytes.put_u16(status.as_u16());
@@ -124,6 +134,11 @@ pub(crate) fn outcome(
     }
     let kind = if status.as_u16() < 400 { OutcomeKind::Success } else { OutcomeKind::Failure };
     Outcome::new(kind, bytes)
+}
+
+/// What a header takes in an outcome.
+fn header_bytes(name: &HeaderName, value: &HeaderValue) -> usize {
+    name.as_str().len().saturating_add(value.len()).saturating_add(6)
 }
 
 fn put_headers(bytes: &mut Vec<u8>, headers: &HeaderMap, allowed: Option<&[HeaderName]>) {
@@ -151,18 +166,10 @@ fn put_headers(bytes: &mut Vec<u8>, headers: &HeaderMap, allowed: Option<&[Heade
 
 /// What a record says. An outcome that no response made, such as a person's, is known to be one, and not kept.
 fn stored(outcome: &Outcome) -> Result<Stored> {
-    let whole = Bytes::from_owner(Shared(std::sync::Arc::clone(outcome.bytes())));
+    let whole = outcome.bytes();
     match whole.strip_prefix(&MAGIC) {
         None => Ok(Stored::NotKept(None)),
         Some(rest) => read(&whole.slice_ref(rest)).ok_or_else(unreadable),
-    }
-}
-
-struct Shared(std::sync::Arc<[u8]>);
-
-impl AsRef<[u8]> for Shared {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
     }
 }
 
@@ -179,19 +186,21 @@ fn read(bytes: &Bytes) -> Option<Stored> {
     if status.is_informational() {
         return Some(Stored::NotKept(Some(status)));
     }
-    let headers = read_headers(&mut rest)?;
-    let trailers = Some(read_headers(&mut rest)?).filter(|trailers| !trailers.is_empty());
-    Some(Stored::Whole(Box::new(Reply { status, headers, trailers, body: bytes.slice_ref(rest) })))
+    let headers = read_headers(bytes, &mut rest, ADDED_HEADERS)?;
+    let trailers = Some(read_headers(bytes, &mut rest, 0)?).filter(|trailers| !trailers.is_empty());
+    Some(Stored::Whole(Reply { status, headers, trailers, body: bytes.slice_ref(rest) }))
 }
 
-fn read_headers(rest: &mut &[u8]) -> Option<HeaderMap> {
+/// Reads headers, with room for as many `more`. Their values share the bytes of the record.
+fn read_headers(bytes: &Bytes, rest: &mut &[u8], more: usize) -> Option<HeaderMap> {
     let count = u16::from_be_bytes(take(rest, 2)?.try_into().ok()?);
-    let mut headers = HeaderMap::with_capacity(usize::from(count).min(64));
+    let mut headers = HeaderMap::with_capacity(usize::from(count).min(64).saturating_add(more));
     for _ in 0..count {
         let length = u16::from_be_bytes(take(rest, 2)?.try_into().ok()?);
         let name = HeaderName::from_bytes(take(rest, usize::from(length))?).ok()?;
         let length = u32::from_be_bytes(take(rest, 4)?.try_into().ok()?);
-        let value = HeaderValue::from_bytes(take(rest, usize::try_from(length).ok()?)?).ok()?;
+        let value = bytes.slice_ref(take(rest, usize::try_from(length).ok()?)?);
+        let value = HeaderValue::from_maybe_shared(value).ok()?;
         if !is_never_kept(&name) && name != CONTENT_LENGTH {
             headers.try_append(name, value).ok()?;
         }
@@ -217,7 +226,7 @@ pub(crate) fn replayed<R>(
     mut reserved: Reserved,
 ) -> Result<Response<ResponseBody<R>>, Problem> {
     let Reply { status, headers, trailers, body } = match stored(replay.outcome()) {
-        Ok(Stored::Whole(first)) => *first,
+        Ok(Stored::Whole(first)) => first,
         Ok(Stored::NotKept(status)) => return Err(not_kept(status)),
         Err(error) => return Err(cannot_be_read(&error)),
     };
@@ -240,11 +249,26 @@ pub(crate) fn replayed<R>(
 /// Says until when a retry is safe. Whole seconds, rounded down: a second too early harms no client.
 pub(crate) fn insert_expiry(headers: &mut HeaderMap, names: &Names, until: Option<Timestamp>) {
     let (Some(name), Some(until)) = (&names.expires, until) else { return };
-    let seconds = std::time::Duration::from_secs(until.as_micros() / 1_000_000);
-    let Some(moment) = std::time::UNIX_EPOCH.checked_add(seconds) else { return };
-    if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(moment)) {
+    if let Some(date) = http_date(until.as_micros() / 1_000_000) {
         headers.insert(name.clone(), date);
     }
+}
+
+thread_local! {
+    /// The last date that was written: runs that end within one second mostly expire within one.
+    static LAST_DATE: RefCell<(u64, Option<HeaderValue>)> = const { RefCell::new((0, None)) };
+}
+
+/// A moment, in seconds since 1970, as HTTP writes it.
+fn http_date(seconds: u64) -> Option<HeaderValue> {
+    LAST_DATE.with_borrow_mut(|last| {
+        if last.0 != seconds || last.1.is_none() {
+            let moment = UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
+            let date = HeaderValue::try_from(httpdate::fmt_http_date(moment)).ok()?;
+            *last = (seconds, Some(date));
+        }
+        last.1.clone()
+    })
 }
 
 /// The refusal of a retry whose first response was not kept.
@@ -304,7 +328,7 @@ mod tests {
 
     #[test]
     fn what_no_response_made_is_not_kept() {
-        assert!(matches!(stored(&Outcome::success(*b"done by hand")), Ok(Stored::NotKept(None))));
+        assert!(matches!(stored(&Outcome::success("done by hand")), Ok(Stored::NotKept(None))));
     }
 
     #[test]

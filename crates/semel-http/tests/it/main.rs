@@ -3,6 +3,7 @@
 #![cfg(test)]
 #![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
 
+mod allocations;
 mod bodies;
 #[cfg(feature = "axum")]
 mod extractor;

@@ -183,7 +183,7 @@ async fn an_outcome_that_a_person_gave_is_known_and_not_replayed() {
         .await
         .unwrap();
     let key = page.records.first().expect("is there").key.clone();
-    let by_hand = semel::Resolution::Done(semel::Outcome::success(*b"seen in the ledger"));
+    let by_hand = semel::Resolution::Done(semel::Outcome::success("seen in the ledger"));
     layer.semel().resolve(&key, by_hand).await.unwrap();
     let retry = send(&app, charge("k", "{}")).await;
     assert_eq!((retry.status, retry.code().as_str(), world.calls()), (409, "outcome_not_kept", 1));

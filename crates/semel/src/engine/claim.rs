@@ -423,7 +423,7 @@ impl Held {
 }
 
 /// Stands where there must be an outcome and can be no panic.
-static NO_OUTCOME: LazyLock<Outcome> = LazyLock::new(|| Outcome::success([]));
+static NO_OUTCOME: LazyLock<Outcome> = LazyLock::new(|| Outcome::success(""));
 
 fn out_of_step(record: &Record) -> Error {
     let message = format!("a {} record does not fit the decision made on it", record.state.kind().as_str());
