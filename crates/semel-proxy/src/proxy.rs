@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::abandoned::Abandoned;
 use super::access_log::{Form, Log};
 use super::forward::{Forward, Shared};
 use super::front::{Front, Observed};
@@ -89,8 +90,10 @@ impl Proxy {
         )?;
 
         let (phase, watched) = watch::channel(Phase::Serving);
+        let abandoned = Abandoned::new();
         let shared = Shared {
-            upstream: Arc::new(Upstream::new(&settings)?),
+            upstream: Arc::new(Upstream::new(&settings, abandoned.clone())?),
+            abandoned,
             in_flight: InFlight::new(settings.listener.limits.in_flight_max),
             phase: watched.clone(),
         };

@@ -10,7 +10,8 @@ use super::callers::{Callers, OTHERWISE, SOURCE, Source};
 use super::profile::{ALL, OFF, UNBOUNDED};
 use super::root::Meaning;
 use super::values::{
-    ACCESS_LOG, KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UNQUOTED, UPSTREAM_VERSION,
+    ACCESS_LOG, KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UNDERSCORES, UNQUOTED,
+    UPSTREAM_VERSION,
 };
 use crate::settings::ProxySettings;
 
@@ -52,6 +53,8 @@ fn root(settings: &ProxySettings, store: &StoreFrom) -> Lines {
         lines.push(("upstream_authorities", quoted(file.display())));
     }
     lines.push(("listen", quoted(settings.listener.listen)));
+    let underscores = word_for(UNDERSCORES, &settings.underscores_in_headers);
+    lines.push(("underscores_in_headers", quoted(underscores)));
     lines.push(("trusted_proxies", listed(settings.trusted_proxies.iter().map(quoted))));
     lines.push(("store", store.line(&settings.store)));
     lines.push(("admin", quoted(settings.admin.map_or_else(|| OFF.to_owned(), |admin| admin.to_string()))));

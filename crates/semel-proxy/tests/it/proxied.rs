@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use semel_http::{Principal, Settings};
 use semel_listen::ListenerConfig;
 use semel_ops::store_url::Address;
-use semel_proxy::{AccessLog, Proxy, ProxySettings, Running, UpstreamLimits, UpstreamVersion};
+use semel_proxy::{
+    AccessLog, Proxy, ProxySettings, Running, UnderscoresInHeaders, UpstreamLimits, UpstreamVersion,
+};
 use semel_server::access::{Audit, Tokens};
 use semel_server::admin;
 use semel_server::state::AppState;
@@ -21,6 +23,7 @@ pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
         upstream_authorities: None,
         upstream_version: UpstreamVersion::Http1,
         trusted_proxies: Vec::new(),
+        underscores_in_headers: UnderscoresInHeaders::Drop,
         admin: None,
         admin_tokens_file: None,
         audit: None,
