@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
-use tokio_rustls::{TlsAcceptor, TlsStream};
+use tokio_rustls::TlsStream;
 
 use crate::config::{Limits, Timeouts};
 use crate::http_service::{ConnectionInfo, HttpService};
@@ -25,6 +25,7 @@ use crate::phase::{Phase, next, no_longer_serving};
 use crate::places::Place;
 use crate::stalls::{Stalls, TrackedBody};
 use crate::stream::{ClientStream, PlainOrTls};
+use crate::tls::Certificate;
 
 /// How often a client of HTTP/2 that says nothing is asked whether it is there.
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -41,7 +42,7 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// What all connections have in common.
 pub(crate) struct ConnectionConfig {
     pub(crate) service: Arc<dyn HttpService>,
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) tls: Option<Certificate>,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) phase: watch::Receiver<Phase>,
@@ -82,7 +83,8 @@ impl ConnectionConfig {
 
     async fn secured(&self, stream: TcpStream) -> io::Result<PlainOrTls> {
         let Some(tls) = &self.tls else { return Ok(PlainOrTls::Plain(stream)) };
-        let stream = timeout(self.timeouts.handshake, tls.accept(stream)).await.map_err(too_slow)??;
+        let stream =
+            timeout(self.timeouts.handshake, tls.acceptor().accept(stream)).await.map_err(too_slow)??;
         Ok(PlainOrTls::Secured(Box::new(TlsStream::Server(stream))))
     }
 

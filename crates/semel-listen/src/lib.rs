@@ -32,4 +32,4 @@ pub use http_service::{Begun, ConnectionInfo, HttpService, ServiceBody, ServiceF
 pub use phase::{Drained, Phase};
 pub use places::{InFlight, OneInFlight, Peers};
 pub use stream::{ClientStream, PlainOrTls};
-pub use tls::ServerTls;
+pub use tls::{Certificate, ServerTls};

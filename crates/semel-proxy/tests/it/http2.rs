@@ -95,8 +95,7 @@ async fn went_away(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), first: &s
 
 /// How many connections to the upstream the metrics say that there were.
 async fn counted(admin: std::net::SocketAddr) -> usize {
-    let scraped =
-        Client::connect(admin).await.ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    let scraped = Client::connect(admin).await.ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     let mut lines = scraped.text().lines();
     let count = lines.find_map(|line| line.strip_prefix("semel_http_upstream_connects_total "));
     count.and_then(|count| count.parse().ok()).expect("is counted")
@@ -162,7 +161,7 @@ async fn requests_that_are_reset_do_not_each_cost_the_upstream_a_connection() {
 
 #[tokio::test]
 async fn resets_of_requests_that_the_upstream_does_not_answer_are_bounded() {
-    let started_at = std::time::Instant::now();
+    let started_at = tokio::time::Instant::now();
     let (connections, _) = resets(1_000, true).await;
     // What one client gives up is bounded by the second: 128 in each, the first and the last included.
     let seconds = usize::try_from(started_at.elapsed().as_secs()).expect("is short") + 2;

@@ -33,13 +33,18 @@ pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
 }
 
 pub(crate) async fn start(settings: ProxySettings) -> Proxy {
+    start_with_tokens(settings, Tokens::none()).await
+}
+
+/// The same, with an admin side that knows these tokens.
+pub(crate) async fn start_with_tokens(settings: ProxySettings, tokens: Tokens) -> Proxy {
     admin::recorder();
     let audit = settings.audit.clone();
     let admin = Box::new(move |listener, running: Running| {
         let address = running.store_address.to_string();
         let state = AppState {
             audit: Audit::to(audit)?,
-            ..AppState::new(running.semel, running.store, address, Tokens::none())
+            ..AppState::new(running.semel, running.store, address, tokens)
         };
         admin::Side::new(state, running.measure).serve(listener, running.phase)
     });
