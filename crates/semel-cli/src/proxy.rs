@@ -154,10 +154,10 @@ fn admin_side(tokens: Tokens, audit: Option<PathBuf>) -> AdminSide {
 fn reload(proxy: &Proxy, known: &Tokens, settings: ProxySettings) -> Result<String> {
     let needs_restart = proxy.needs_restart(&settings);
     let tokens = tokens(&settings)?;
+    proxy.reload(settings)?;
     if !known.is_empty() && !tokens.is_empty() {
         known.replace(&tokens)?;
     }
-    proxy.reload(settings)?;
     Ok(match needs_restart.join(", ") {
         later if later.is_empty() => later,
         later => format!("; a restart is needed for what else changed: {later}"),

@@ -38,6 +38,11 @@ pub(crate) fn strip_request(headers: &mut HeaderMap) {
     }
 }
 
+/// Takes out headers with an underscore in their name: to some services they are the same as those with a hyphen.
+pub(crate) fn strip_underscores(headers: &mut HeaderMap) {
+    remove_where(headers, |name| name.contains('_'));
+}
+
 /// Takes out of a request's trailers what only a head may say: how the message is framed, where it goes, whose it is and
 /// what it must happen once under. The proxy has decided all that from the head; nobody may hear something else later.
 pub(crate) fn strip_trailers(trailers: &mut HeaderMap) {
@@ -45,7 +50,9 @@ pub(crate) fn strip_trailers(trailers: &mut HeaderMap) {
     for name in [&AUTHORIZATION, &CONTENT_LENGTH, &COOKIE, &EXPECT, &FORWARDED, &HOST, &TRAILER] {
         trailers.remove(name);
     }
-    remove_where(trailers, |name| name.ends_with("idempotency-key") || name.starts_with("x-forwarded-"));
+    remove_where(trailers, |name| {
+        name.ends_with("idempotency-key") || name.starts_with("x-forwarded-") || name.contains('_')
+    });
 }
 
 /// Takes out of an answer's trailers what RFC 9110, 6.5.1 keeps out of them: framing, routing, authentication, cookies, how

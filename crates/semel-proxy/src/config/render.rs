@@ -11,7 +11,7 @@ use super::profile::{ALL, OFF, UNBOUNDED};
 use super::root::Meaning;
 use super::summary::Summary;
 use super::values::{
-    ACCESS_LOG, KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UPSTREAM_VERSION,
+    ACCESS_LOG, KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UNDERSCORES, UPSTREAM_VERSION,
 };
 use crate::settings::ProxySettings;
 
@@ -51,6 +51,8 @@ fn root(settings: &ProxySettings, store: &StoreFrom) -> Lines {
         lines.push(("upstream_authorities", quoted(file.display())));
     }
     lines.push(("listen", quoted(settings.listener.listen)));
+    let underscores = word_for(UNDERSCORES, &settings.underscores_in_headers);
+    lines.push(("underscores_in_headers", quoted(underscores)));
     lines.push(("trusted_proxies", listed(settings.trusted_proxies.iter().map(quoted))));
     lines.push(("store", store.line(&settings.store)));
     lines.push(("admin", quoted(settings.admin.map_or_else(|| OFF.to_owned(), |admin| admin.to_string()))));

@@ -14,7 +14,7 @@ use super::callers::{self, Callers};
 use super::keys::{self, Keys};
 use super::profile;
 use super::source::{Admin, Overrides};
-use super::values::{ACCESS_LOG, UPSTREAM_VERSION, upstream};
+use super::values::{ACCESS_LOG, UNDERSCORES, UPSTREAM_VERSION, upstream};
 use crate::settings::{ProxySettings, UpstreamLimits};
 use semel_config::value::{address, any_text, bytes, count, file, list, or_none, text, truth, word};
 
@@ -59,6 +59,7 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     let access_log = root.read("access_log", word(ACCESS_LOG));
     let upstream_version = root.read("upstream_version", word(UPSTREAM_VERSION)).unwrap_or_default();
     let upstream_authorities = root.read("upstream_authorities", file);
+    let underscores_in_headers = root.read("underscores_in_headers", word(UNDERSCORES)).unwrap_or_default();
     listener.tls = ServerTls::read(&mut root);
     let admin_tokens_file = tokens(&mut root, overrides);
     let audit = root.read("audit", any_text).map(PathBuf::from);
@@ -78,6 +79,7 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         upstream_authorities,
         upstream_version,
         trusted_proxies,
+        underscores_in_headers,
         admin,
         admin_tokens_file,
         audit,

@@ -63,9 +63,7 @@ fn expected(store: &Address) -> &'static str {
         Address::File(_) => {
             "kill -9, a crash of the machine, and loss of power, if the file system keeps what is synced"
         }
-        _ => {
-            "what the settings of its server say, which are read at the start"
-        }
+        _ => "what the settings of its server say, which are read at the start",
     }
 }
 

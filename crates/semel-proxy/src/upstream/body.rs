@@ -11,8 +11,12 @@ use hyper::body::Incoming;
 use semel_http::ResponseBody;
 
 use super::http1::{Link, Pool};
+use crate::abandoned::is_without_client;
 use crate::request::strip_response_trailers;
 use semel_listen::{BodyError, Idle};
+
+/// How long nothing may come of a body that its client left.
+const LEFT_IDLE: Duration = Duration::from_secs(1);
 
 /// The body of the upstream's answer.
 pub struct UpstreamBody {
@@ -91,6 +95,20 @@ fn give_back(link: &mut Option<Link>, pool: Option<&Pool>, cx: &mut Context<'_>)
         && link.is_reusable(cx)
     {
         pool.put(link);
+    }
+}
+
+impl Drop for UpstreamBody {
+    /// A body that was left before its end is read on for a moment, so that its connection can be used again.
+    fn drop(&mut self) {
+        let Source::Http1 { link: Some(_), pool: Some(pool), .. } = &self.source else { return };
+        if is_without_client() {
+            return;
+        }
+        if let Some(place) = pool.abandoned().place() {
+            let source = std::mem::replace(&mut self.source, Source::Empty);
+            place.go_on(std::future::ready(Self { source, idle: Idle::new(LEFT_IDLE) }));
+        }
     }
 }
 

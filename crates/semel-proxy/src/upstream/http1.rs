@@ -17,6 +17,7 @@ use super::Sent;
 use super::dial::Dialled;
 use super::outgoing::Patience;
 use super::send::Exchanged;
+use crate::abandoned::Abandoned;
 
 /// One connection of HTTP/1.1 to the upstream.
 pub(super) struct Link {
@@ -85,11 +86,17 @@ pub(super) struct Pool {
     idle: Mutex<Vec<Link>>,
     idle_max: usize,
     idle_timeout: Duration,
+    abandoned: Abandoned,
 }
 
 impl Pool {
-    pub(super) fn new(idle_max: usize, idle_timeout: Duration) -> Self {
-        Self { idle: Mutex::default(), idle_max, idle_timeout }
+    pub(super) fn new(idle_max: usize, idle_timeout: Duration, abandoned: Abandoned) -> Self {
+        Self { idle: Mutex::default(), idle_max, idle_timeout, abandoned }
+    }
+
+    /// Where an answer goes that its client left.
+    pub(super) fn abandoned(&self) -> &Abandoned {
+        &self.abandoned
     }
 
     /// A connection that is still good, as far as this side can know.

@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    const SPAN: Duration = Duration::from_secs(60);
+    const SPAN: Duration = Duration::from_mins(1);
 
     /// How long the patience lasts with a body of one frame that goes out after so long.
     async fn waited(sent_after: Duration) -> Duration {

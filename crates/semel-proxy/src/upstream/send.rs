@@ -23,6 +23,7 @@ use super::http1::{Link, Pool};
 use super::http2::{self, Multiplexed};
 use super::outgoing::Patience;
 use super::response_head::{Reuse, normalize};
+use crate::abandoned::{Abandoned, is_without_client};
 use crate::settings::{ProxySettings, UpstreamVersion};
 
 /// How many idle connections may turn out to be closed before a new one is made.
@@ -90,6 +91,8 @@ pub(crate) enum Failure {
     TooSlow(Duration),
     /// The client did not send all of it.
     Incomplete,
+    /// The client left before anything was sent.
+    Abandoned,
     /// The upstream speaks something else now, which nobody asked for.
     Switched,
     /// An answer came that can be read in two ways, or in none: what is wrong with it.
@@ -105,6 +108,7 @@ impl Failure {
             Self::Lost(_) => "lost",
             Self::TooSlow(_) => "too_slow",
             Self::Incomplete => "incomplete",
+            Self::Abandoned => "abandoned",
             Self::Switched => "switched",
             Self::Malformed(_) => "malformed",
         }
@@ -127,6 +131,7 @@ impl fmt::Display for Failure {
             Self::Incomplete => {
                 f.write_str("The request's body ended early, or did not come in time. Send it again.")
             }
+            Self::Abandoned => f.write_str("The client left before its request was sent. Nothing ran."),
             Self::Switched => f.write_str("The upstream changed the protocol without being asked."),
             Self::Malformed(what) => {
                 write!(f, "The request was sent, and its answer {what}, so that it cannot be passed on.")
@@ -136,11 +141,13 @@ impl fmt::Display for Failure {
 }
 
 impl Upstream {
-    pub(crate) fn new(settings: &ProxySettings) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &ProxySettings, abandoned: Abandoned) -> Result<Self, Error> {
         let tls = (settings.upstream.scheme() == Some(&Scheme::HTTPS)).then(|| to_upstream(settings));
         let limits = &settings.upstream_limits;
         let lines = match settings.upstream_version {
-            UpstreamVersion::Http1 => Lines::Http1(Arc::new(Pool::new(limits.idle_max, limits.idle))),
+            UpstreamVersion::Http1 => {
+                Lines::Http1(Arc::new(Pool::new(limits.idle_max, limits.idle, abandoned)))
+            }
             UpstreamVersion::Http2 => Lines::Http2(Multiplexed::default()),
         };
         let dial = Dial::new(&settings.upstream, tls.transpose()?, limits.connect)?;
@@ -173,10 +180,17 @@ impl Upstream {
                         Some(link) => link,
                         None => self.connect().await.map_err(Failure::Unreachable)?,
                     };
+                    if is_without_client() {
+                        pool.put(link);
+                        return Err(Failure::Abandoned);
+                    }
                     (link.exchange(request, patience).await, is_fresh, Some((link, pool)))
                 }
                 Lines::Http2(shared) => {
                     let mut sender = shared.connected(&self.dial).await.map_err(Failure::Unreachable)?;
+                    if is_without_client() {
+                        return Err(Failure::Abandoned);
+                    }
                     // The second connection is for a request that never left on the first.
                     (http2::exchange(&mut sender, request, patience).await, tries > 0, None)
                 }

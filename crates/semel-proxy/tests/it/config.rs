@@ -11,7 +11,7 @@ use semel_http::{
 use semel_listen::ListenerConfig;
 use semel_ops::store_setting::StoreOverrides;
 use semel_proxy::config::{Admin, Config, Named, Overrides};
-use semel_proxy::{AccessLog, ProxySettings, UpstreamLimits, UpstreamVersion};
+use semel_proxy::{AccessLog, ProxySettings, UnderscoresInHeaders, UpstreamLimits, UpstreamVersion};
 
 const UPSTREAM: &str = "upstream = 'http://127.0.0.1:3000'\n";
 
@@ -234,7 +234,7 @@ fn a_profile_is_data_that_a_file_can_spell_out() {
 #[test]
 fn what_the_process_may_use_is_said_with_units() {
     let settings = settings(
-        "listen = 'localhost:80'\naccess_log = 'json'\nupstream_version = '2'\nadmin = 'off'\nscope_prefix = ['acme', 'payments']
+        "listen = 'localhost:80'\naccess_log = 'json'\nupstream_version = '2'\nunderscores_in_headers = 'pass'\nadmin = 'off'\nscope_prefix = ['acme', 'payments']
         [quotas]
         new_keys_per_minute = 600
         bytes = '1GiB'
@@ -248,6 +248,7 @@ fn what_the_process_may_use_is_said_with_units() {
     );
     assert_eq!((settings.listener.listen.to_string(), settings.admin), ("127.0.0.1:80".into(), None));
     assert_eq!((settings.access_log, settings.upstream_version), (AccessLog::Json, UpstreamVersion::Http2));
+    assert_eq!(settings.underscores_in_headers, UnderscoresInHeaders::Pass);
     assert_eq!(settings.http.scope, ["acme", "payments"]);
     let quotas = settings.http.quotas.expect("are said");
     assert_eq!((quotas.new_keys_per_minute, quotas.records, quotas.bytes), (Some(600), None, Some(1 << 30)));
@@ -435,7 +436,7 @@ fn the_effective_settings_are_a_file_that_means_the_same() {
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "0123456789abcdef0123456789abcdef").expect("is written");
     let everything = format!(
-        "listen = '0.0.0.0:80'\nadmin = '0.0.0.0:1'\nadmin_public = true\naccess_log = 'json'\nstore = 'redis://h'\nscope_prefix = ['a \"b\"']
+        "listen = '0.0.0.0:80'\nadmin = '0.0.0.0:1'\nadmin_public = true\naccess_log = 'json'\nunderscores_in_headers = 'pass'\nstore = 'redis://h'\nscope_prefix = ['a \"b\"']
         trusted_proxies = ['10.0.0.0/8']\nupstream_version = '2'\nprofile = 'stripe'\nproblem_base = 'urn:x:'
         [principal]\nfrom = 'jwt'\nalgorithm = 'HS256'\nsecret_file = '{}'\nissuer = 'i'\naudience = 'a'\nclaim = 'c'\nor = 'any_peer'
         [headers]\naliases = ['x-k']\nexpires = 'off'
