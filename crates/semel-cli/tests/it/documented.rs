@@ -110,7 +110,10 @@ fn every_kind_of_error_and_every_code_has_a_line_that_says_what_to_do() {
 fn sources(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '.');
     let words = text.split(|c: char| !is_part(c)).map(|word| word.trim_matches('.'));
-    words.filter(|word| word.ends_with(".rs")).map(str::to_owned).collect()
+    words
+        .filter(|word| Path::new(word).extension().is_some_and(|end| end == "rs"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether a page may name a file so: by its whole path, or by the end of one.
