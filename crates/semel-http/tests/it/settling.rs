@@ -74,15 +74,17 @@ async fn a_retry_hears_that_the_outcome_is_unknown_until_another_run_has_the_key
     assert_eq!((retry.code().as_str(), &retry.headers["retry-after"]), ("in_flight", &"20".parse().unwrap()));
     assert!(retry.text().contains("its outcome is not known"), "{}", retry.text());
     world.clock.advance(Duration::from_secs(20));
-    let (running, request) = (app.clone(), charge("k", "{}"));
-    let second = tokio::spawn(async move { send(&running, request).await });
-    while world.calls() < 2 {
-        tokio::task::yield_now().await;
-    }
-    let retry = send(&app, charge("k", "{}")).await;
-    assert!(retry.code() == "in_flight" && retry.text().contains("still runs"), "{}", retry.text());
-    opened.notify_one();
-    assert_eq!(&*second.await.unwrap().body, b"surely");
+    let second = send(&app, charge("k", "{}"));
+    let meanwhile = async {
+        while world.calls() < 2 {
+            tokio::task::yield_now().await;
+        }
+        let retry = send(&app, charge("k", "{}")).await;
+        assert!(retry.code() == "in_flight" && retry.text().contains("still runs"), "{}", retry.text());
+        opened.notify_one();
+    };
+    let (second, ()) = tokio::join!(second, meanwhile);
+    assert_eq!(&*second.body, b"surely");
 }
 
 #[tokio::test]

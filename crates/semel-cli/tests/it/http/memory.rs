@@ -24,7 +24,7 @@ fn setup() -> Setup {
 /// Runs of 24 other callers at once: all of them are answered, and kept.
 async fn others_are_served_and_kept(front: &Front, name: &str) {
     let ask = |number: usize| {
-        Request::post("/big/262144").from(&format!("other {number}")).key(&format!("{name} {number}"))
+        Request::post("/big/262144").from(&format!("other {number}")).key(&format!("{name}-{number}"))
     };
     let running: Vec<_> = (0..24).map(|number| front.send_later(&ask(number))).collect();
     let mut first: Vec<Answer> = Vec::new();
