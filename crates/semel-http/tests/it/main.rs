@@ -12,4 +12,6 @@ mod outages;
 mod sameness;
 mod settling;
 mod vectors;
+#[cfg(feature = "axum")]
+mod with;
 mod world;
