@@ -7,16 +7,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response, request};
 use http_body::Body;
-use semel::{Claim, Decision, Error, ErrorKind, Key, OnOutage, Permit, RecordId, Replay};
+use semel::{Claim, Decision, Error, ErrorKind, Fingerprint, Key, OnOutage, Permit, RecordId, Replay};
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
 use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
 use crate::caller::Caller;
 use crate::decided::Decided;
-use crate::fingerprint::fingerprint;
 use crate::future::{Run, Verdict};
-use crate::identity::{identify, label};
+use crate::identity::{claimed_as, identify, label};
 use crate::layer::{IdempotencyLayer, Inner};
 use crate::problem::{Code, Problem};
 use crate::profile::{Rules, WhileRunning};
@@ -57,16 +56,21 @@ where
         }
         Verdict::Answer(Ok(response))
     };
-    let (key, caller) = match identify(inner, &rules, &parts) {
+    let identity = match identify(inner, &rules, &parts) {
         Ok(identified) => identified,
         Err(problem) => return refuse(drained(body, rules.request_bytes_max, problem).await, None, None),
     };
-    let id = key.id();
+    let id = identity.key.id();
     let whole = match whole(inner, &rules, body).await {
         Ok(whole) => whole,
         Err(problem) => return refuse(problem, Some(id), None),
     };
-    let claim = claim(&rules, &key, &parts, &whole);
+    let (key, print) = match claimed_as(inner, &rules, &identity, &parts, &whole.bytes).await {
+        Ok(claimed_as) => claimed_as,
+        Err(error) => return refuse(store_unavailable(&error), Some(id), Some("refused")),
+    };
+    let (id, caller) = (key.id(), identity.caller);
+    let claim = claim(&rules, &key, print, &parts);
     if let Some(problem) = over_quota(inner, &caller, &key).await {
         return refuse(problem, Some(id), None);
     }
@@ -154,8 +158,7 @@ async fn drained<B: Body<Data = Bytes>>(body: B, bytes_max: usize, problem: Prob
     }
 }
 
-fn claim(rules: &Rules, key: &Key, parts: &request::Parts, whole: &Whole) -> Claim {
-    let print = fingerprint(&parts.method, &parts.uri, &parts.headers, &whole.bytes, &rules.fields_left_out);
+fn claim(rules: &Rules, key: &Key, print: Fingerprint, parts: &request::Parts) -> Claim {
     let claim = Claim::new(key)
         .fingerprint(print)
         .label(&label(parts))

@@ -24,6 +24,7 @@ enum Fault {
     NotQuoted,
     NotAString,
     NotPlain,
+    NotAscii,
     Disagrees { with: HeaderName },
 }
 
@@ -51,8 +52,13 @@ impl fmt::Display for Malformed {
             ),
             Fault::NotPlain => write!(
                 f,
-                "{header} holds a space, a semicolon, a quote or what is not printable ASCII; put it in double quotes, \
-                 or use letters, digits and dashes only"
+                "{header} holds a space, a semicolon, a quote or a control character; put printable ASCII in double \
+                 quotes, or use letters, digits and dashes only"
+            ),
+            Fault::NotAscii => write!(
+                f,
+                "{header} holds characters that are not ASCII, which a key cannot have, with quotes or without; send \
+                 printable ASCII: a UUID, or the key percent-encoded or in base64"
             ),
             Fault::Disagrees { with } => {
                 write!(f, "{header} and {with} hold different keys; send one of them")
@@ -121,6 +127,7 @@ fn trimmed(mut value: &[u8]) -> &[u8] {
 fn quoted(value: &[u8]) -> Result<String, Fault> {
     match structured::string(value) {
         Ok(text) => Ok(text.into_owned()),
+        Err(_) if !value.is_ascii() => Err(Fault::NotAscii),
         Err(_) if starts_a_list(value) => Err(Fault::TwoKeys),
         Err(_) => Err(Fault::NotAString),
     }
@@ -141,6 +148,10 @@ fn starts_a_list(value: &[u8]) -> bool {
 }
 
 fn unquoted(value: &[u8], policy: UnquotedKeys) -> Result<String, Fault> {
+    // First: quotes would not help, so a key must not be refused for the want of them.
+    if !value.is_ascii() {
+        return Err(Fault::NotAscii);
+    }
     if policy == UnquotedKeys::Refused {
         return Err(Fault::NotQuoted);
     }

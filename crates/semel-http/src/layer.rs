@@ -78,7 +78,9 @@ impl IdempotencyLayer {
     fn build(semel: Semel, principal: Principal, settings: Settings, shared: Arc<Shared>) -> Result<Self> {
         let routes = Routes::new(&settings)?;
         // A scope that no key can have would refuse every request later.
-        Key::scoped(settings.scope.iter().chain([&"caller".to_owned()]), "http", "key")?;
+        let host = settings.hosts.is_separate().then_some("host");
+        let scope = settings.scope.iter().map(String::as_str).chain(host).chain(["caller"]);
+        Key::scoped(scope, "http", "key")?;
         Ok(Self { inner: Arc::new(Inner { semel, principal, settings, routes, shared }) })
     }
 

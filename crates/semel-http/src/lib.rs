@@ -6,7 +6,8 @@
 //! # Layout
 //!
 //! - [`layer`](IdempotencyLayer), [`service`](Idempotency): what is put around a service.
-//! - `routes`: from a request to its rules. `identity`: its key and caller. `decide`: its body,
+//! - `routes`: from a request to its rules. `identity`: its key and caller. [`hosts`](Hosts): which hosts have keys of
+//!   their own. `decide`: its body,
 //!   fingerprint and claim.
 //!   `run`: the call, and how its response is settled. `future`: why a client that hangs up cancels nothing.
 //! - [`reply`](Reply): a response as an outcome. `replay`: the way back. `header_filter`: which headers are.
@@ -26,6 +27,7 @@ mod extract;
 mod fingerprint;
 mod future;
 mod header_filter;
+mod hosts;
 mod identity;
 pub mod json;
 mod key;
@@ -52,6 +54,8 @@ pub use decided::Decided;
 #[cfg(feature = "axum")]
 pub use extract::Granted;
 pub use future::ResponseFuture;
+pub use hosts::Hosts;
+pub use identity::{KeyIdentity, OriginalTarget};
 pub use layer::IdempotencyLayer;
 pub use openapi::openapi_fragment;
 pub use problem::{Code, Problem};

@@ -92,7 +92,8 @@ pub struct Rules {
     pub lease: Duration,
     /// How long a finished one is remembered.
     pub retention: Duration,
-    /// What a run whose process died means.
+    /// What happens after the lease of a run whose end is not known: `Hold` (the default here) keeps the key until an
+    /// operator decides, `Rerun` lets a retry run as the next attempt.
     pub lapse: Lapse,
     /// How many runs may be granted before the key is held; `None` for no bound.
     pub attempts_max: Option<u32>,
@@ -204,7 +205,8 @@ impl Default for Rules {
             scope: KeyScope::default(),
             lease: semel::LEASE_DEFAULT,
             retention: semel::RETENTION_DEFAULT,
-            lapse: Lapse::default(),
+            // Not the engine's default: behind HTTP nobody sees an attempt number, and "once" must not run twice unasked.
+            lapse: Lapse::Hold,
             attempts_max: None,
             on_server_error: OnServerError::default(),
             statuses_not_kept: [401, 403, 408, 413, 415, 425, 429]

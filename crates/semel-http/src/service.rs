@@ -11,6 +11,7 @@ use tower_service::Service;
 use crate::body::{RequestBody, ResponseBody};
 use crate::decide::{Asked, decide};
 use crate::future::ResponseFuture;
+use crate::identity::client_target;
 use crate::layer::IdempotencyLayer;
 use crate::profile::KeyPresence;
 
@@ -47,7 +48,8 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let layer = &self.layer.inner;
-        let Some(rules) = layer.routes.rules(request.method(), request.uri().path()) else {
+        let target = client_target(request.extensions(), request.uri());
+        let Some(rules) = layer.routes.rules(request.method(), target.path()) else {
             return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
         };
         let names = &layer.settings.profile.names;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::hosts::Hosts;
+use crate::identity::KeyIdentity;
 use crate::profile::{Profile, Rules};
 
 /// Everything that a layer may be told.
@@ -13,6 +15,10 @@ pub struct Settings {
     pub routes: Vec<Route>,
     /// What comes before the caller in the scope of every key: the name of a service that shares its store, say.
     pub scope: Vec<String>,
+    /// Whether each host has keys of its own.
+    pub hosts: Hosts,
+    /// Which identity keys have: that of this version, unless keys of 0.1 are to be found.
+    pub key_identity: KeyIdentity,
     /// How much one caller may use; `None` for no bound.
     pub quotas: Option<Quotas>,
     /// How long to wait for the store to answer a claim.
@@ -26,7 +32,8 @@ pub struct Settings {
 /// A path with rules of its own.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Which paths: `/charges`, `/charges/{id}`, `/v1/{*rest}`.
+    /// Which paths: `/charges`, `/charges/{id}`, `/v1/{*rest}`. Matched against the path that the client sent, also where a
+    /// router strips a prefix before the layer.
     pub path: String,
     /// The rules; their methods say which requests to these paths are covered.
     pub rules: Rules,
@@ -49,6 +56,8 @@ impl Default for Settings {
             profile: Profile::default(),
             routes: Vec::new(),
             scope: Vec::new(),
+            hosts: Hosts::default(),
+            key_identity: KeyIdentity::default(),
             quotas: None,
             store_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_mins(1),

@@ -3,6 +3,7 @@
 //! - [`principal`]: which part of a request says so. [`source`]: one such part.
 //! - [`address`]: the address of the peer, also behind proxies.
 //! - [`jwt`]: a claim of a verified bearer token. [`name`]: the caller's name in the scope of a key.
+//! - [`unknown`]: why a caller is not known.
 
 mod address;
 #[cfg(feature = "jwt")]
@@ -10,6 +11,7 @@ mod jwt;
 mod name;
 mod principal;
 mod source;
+mod unknown;
 
 #[cfg(feature = "jwt")]
 pub use jwt::Jwt;

@@ -65,6 +65,26 @@ fn h03_two_escapes_decode_and_everything_else_is_refused() {
 }
 
 #[test]
+fn h02_h03_a_key_that_is_not_ascii_is_told_what_would_be_taken() {
+    for form in [LENIENT, STRICT] {
+        for value in [&b"f\xc3\xbcr"[..], b"\"f\xc3\xbcr\"", b"f\xff", b"a,\xc3\xbc", b"\"\xc3\xbc\", \"b\""]
+        {
+            let refused = read_as(form, &[("idempotency-key", value)]).unwrap_err().to_string();
+            assert!(refused.contains("printable ASCII") && refused.contains("percent-encoded"), "{refused}");
+            // It must not be sent to get quotes, only to be refused again.
+            assert!(!refused.contains("in double quotes"), "{refused}");
+        }
+    }
+    // What the refusals propose is taken.
+    for taken in ["f%C3%BCr", "ZsO8cg==", "8e03978e-40d5-43dd-bc93-6894a57f9324"] {
+        assert_eq!(one(taken).as_deref(), Some(taken));
+    }
+    // A key that only lacks its quotes still hears of them.
+    let spaced = read_as(LENIENT, &[("idempotency-key", b"a b")]).unwrap_err().to_string();
+    assert!(spaced.contains("double quotes"), "{spaced}");
+}
+
+#[test]
 fn h04_parameters_are_parsed_and_ignored() {
     assert_eq!(one("\"k\";v=1"), one("k"));
     assert_eq!(one("\"k\"; v=:YQ==:;w"), one("k"));

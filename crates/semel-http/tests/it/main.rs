@@ -6,8 +6,11 @@
 mod bodies;
 #[cfg(feature = "axum")]
 mod extractor;
+mod identity;
 mod leaving;
 mod meaning;
+#[cfg(feature = "axum")]
+mod nested;
 mod outages;
 mod sameness;
 mod settling;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::Response;
+use semel::Lapse;
 use semel::store::Scan;
 use semel_http::{OnServerError, Reply, Settings, Settle};
 
@@ -38,13 +39,27 @@ async fn a_handler_may_say_that_an_error_is_to_be_kept() {
 #[tokio::test]
 async fn a_handler_that_does_not_know_leaves_it_to_the_lease() {
     let world = World::new();
-    let layer = world.layer(ruled(|rules| rules.lease = Duration::from_secs(10)));
+    let layer = world.layer(ruled(|rules| {
+        rules.lease = Duration::from_secs(10);
+        rules.lapse = Lapse::Rerun;
+    }));
     let app = world.app(&layer, |_| async { saying(answer(200, "perhaps"), Settle::Unknown) });
     assert_eq!(send(&app, charge("k", "{}")).await.status, 200);
     assert_eq!(send(&app, charge("k", "{}")).await.code(), "in_flight");
     world.clock.advance(Duration::from_secs(11));
     assert_eq!(send(&app, charge("k", "{}")).await.status, 200);
     assert_eq!(world.calls(), 2);
+}
+
+#[tokio::test]
+async fn h53_a_run_without_a_known_end_is_held_unless_the_rules_say_rerun() {
+    let world = World::new();
+    let layer = world.layer(ruled(|rules| rules.lease = Duration::from_secs(10)));
+    let app = world.app(&layer, |_| async { saying(answer(200, "perhaps"), Settle::Unknown) });
+    assert_eq!(send(&app, charge("k", "{}")).await.status, 200);
+    world.clock.advance(Duration::from_secs(11));
+    assert_eq!(send(&app, charge("k", "{}")).await.code(), "outcome_held");
+    assert_eq!(world.calls(), 1);
 }
 
 #[tokio::test]

@@ -1,18 +1,18 @@
-//! `profile`, `[headers]`, `[key]`, `[statuses]`, `[rules]` and `[[route]]`: what clients see. A route has rules of its own, the
+//! `profile`, `[headers]`, `[statuses]`, `[rules]` and `[[route]]`: what clients see. A route has rules of its own, the
 //! same names on top of what all have.
 
 use std::time::Duration;
 
 use http::HeaderName;
 use matchit::Router;
-use semel::{LEASE_MAX, NAME_BYTES_MAX, RETENTION_MAX};
+use semel::{LEASE_MAX, RETENTION_MAX};
 use semel_http::{Code, Names, Profile, Route, Rules, WhileRunning};
 use toml::de::DeTable;
 
 use super::source::{Named, Overrides};
 use super::values::{
-    KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PROFILE, UNQUOTED, header, json_path, method,
-    path, refusal, status_not_kept,
+    KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PROFILE, header, json_path, method, path,
+    refusal, status_not_kept,
 };
 use semel_config::Table;
 use semel_config::value::{
@@ -41,10 +41,6 @@ pub(super) fn profile(root: &mut Table<'_>, overrides: &Overrides) -> Profile {
         profile.problem_base = base.into();
     }
     names(root.table("headers"), &mut profile.names);
-    let mut key = root.table("key");
-    key.set("unquoted", &mut profile.key.unquoted, word(UNQUOTED));
-    key.set("chars_max", &mut profile.key.chars_max, count(1..=NAME_BYTES_MAX as u64));
-    key.finish();
     let mut statuses = root.table("statuses");
     for code in Code::ALL {
         let status = statuses.read(code.word(), refusal);

@@ -9,22 +9,21 @@ use semel_ops::store_setting::StoreFrom;
 use super::callers::{Callers, OTHERWISE, SOURCE, Source};
 use super::profile::{ALL, OFF, UNBOUNDED};
 use super::root::Meaning;
+use super::summary::Summary;
 use super::values::{
-    ACCESS_LOG, KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UNQUOTED, UPSTREAM_VERSION,
+    ACCESS_LOG, KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UPSTREAM_VERSION,
 };
 use crate::settings::ProxySettings;
 
 pub(super) fn written(meaning: &Meaning) -> String {
-    let Meaning { settings, store, callers } = meaning;
+    let Meaning { settings, store, callers, keys } = meaning;
     let profile = &settings.http.profile;
-    let mut text = table("", root(settings, store));
+    let mut text: String = Summary::of(settings).lines().iter().map(|line| format!("# {line}\n")).collect();
+    text.push('\n');
+    text.push_str(&table("", root(settings, store)));
     text.push_str(&table("[principal]", principal(callers)));
     text.push_str(&table("[headers]", headers(profile)));
-    let key = vec![
-        ("unquoted", quoted(word_for(UNQUOTED, &profile.key.unquoted))),
-        ("chars_max", profile.key.chars_max.to_string()),
-    ];
-    text.push_str(&table("[key]", key));
+    text.push_str(&table("[key]", keys.lines(profile.key)));
     let status = |code: Code| (code.word(), profile.statuses.of(code).as_u16().to_string());
     text.push_str(&table("[statuses]", Code::ALL.map(status).into()));
     let common = rules(&profile.rules);
@@ -74,6 +73,9 @@ fn principal(callers: &Callers) -> Lines {
     let mut lines = vec![("from", quoted(word_for(SOURCE, &callers.source)))];
     if let Some(header) = &callers.header {
         lines.push(("header", quoted(header)));
+    }
+    if let Some(cookie) = &callers.cookie {
+        lines.push(("cookie", quoted(cookie)));
     }
     if let Some(token) = &callers.token {
         lines.extend(token.lines());

@@ -11,6 +11,7 @@ use semel_listen::{Limits, ListenerConfig, ServerTls, Timeouts};
 use semel_ops::store_setting::{StoreFrom, StoreSetting};
 
 use super::callers::{self, Callers};
+use super::keys::{self, Keys};
 use super::profile;
 use super::source::{Admin, Overrides};
 use super::values::{ACCESS_LOG, UPSTREAM_VERSION, upstream};
@@ -19,8 +20,6 @@ use semel_config::value::{address, any_text, bytes, count, file, list, or_none, 
 
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
-/// The caller is one part of a key's scope, so the rest may have one less than there are.
-const SCOPE_PREFIX_PARTS_MAX: usize = semel::SCOPE_PARTS_MAX.saturating_sub(1);
 
 /// What a file means, and how to say so without its secrets.
 #[derive(Debug)]
@@ -28,6 +27,7 @@ pub(super) struct Meaning {
     pub(super) settings: ProxySettings,
     pub(super) store: StoreFrom,
     pub(super) callers: Callers,
+    pub(super) keys: Keys,
 }
 
 /// Everything that the file and the command line mean; `None` only if something was wrong, which is then told.
@@ -39,12 +39,20 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     let store = StoreSetting::read(&mut root, &overrides.store);
     let trusted_proxies = root.read("trusted_proxies", list(text(callers::network))).unwrap_or_default();
     let callers = callers::callers(root.table("principal"), &trusted_proxies);
-    let profile = profile::profile(&mut root, overrides);
+    let mut profile = profile::profile(&mut root, overrides);
+    let keys = keys::keys(root.table("key"), &mut profile.key);
     let routes = profile::routes(&mut root, &profile.rules);
     let mut listener = ListenerConfig::new(listen);
     let mut upstream_limits = UpstreamLimits::default();
-    let (scope, quotas) = (scope_prefix(&mut root), quotas(root.table("quotas")));
-    let mut http = Settings { scope, quotas, profile, routes, ..Settings::default() };
+    let mut http = Settings {
+        scope: scope_prefix(&mut root, &keys),
+        hosts: keys.hosts.clone(),
+        key_identity: keys.identity,
+        quotas: quotas(root.table("quotas")),
+        profile,
+        routes,
+        ..Settings::default()
+    };
     bounds(root.table("bounds"), &mut listener.limits, &mut upstream_limits, &mut http);
     timeouts(root.table("timeouts"), &mut listener.timeouts, &mut upstream_limits, &mut http);
     held(&root, &http);
@@ -76,7 +84,7 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         access_log: overrides.access_log.or(access_log).unwrap_or_default(),
         upstream_limits,
     };
-    Some(Meaning { settings, store: store.from, callers })
+    Some(Meaning { settings, store: store.from, callers, keys })
 }
 
 fn upstream_of(root: &mut Table<'_>, overrides: &Overrides) -> Option<Uri> {
@@ -135,10 +143,12 @@ fn tokens(root: &mut Table<'_>, overrides: &Overrides) -> Option<PathBuf> {
     Some(path)
 }
 
-fn scope_prefix(root: &mut Table<'_>) -> Vec<String> {
+fn scope_prefix(root: &mut Table<'_>, keys: &Keys) -> Vec<String> {
     let parts = root.read("scope_prefix", list(any_text)).unwrap_or_default();
-    if parts.len() > SCOPE_PREFIX_PARTS_MAX {
-        root.wrong("scope_prefix", &format!("has {} parts; {SCOPE_PREFIX_PARTS_MAX} at most", parts.len()));
+    // The caller is one part of a key's scope, and the host is another where each has keys of its own.
+    let parts_max = semel::SCOPE_PARTS_MAX.saturating_sub(if keys.hosts.is_separate() { 2 } else { 1 });
+    if parts.len() > parts_max {
+        root.wrong("scope_prefix", &format!("has {} parts; {parts_max} at most", parts.len()));
     } else if let Err(error) = semel::Key::scoped(parts.clone(), "http", "key") {
         root.wrong("scope_prefix", &format!("cannot be: {error}"));
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use http::{HeaderName, Method, StatusCode, Uri};
 use semel::{Lapse, OnOutage};
 use semel_http::json::JsonPath;
-use semel_http::{KeyPresence, KeyScope, OnServerError, UnquotedKeys};
+use semel_http::{KeyPresence, KeyScope, OnServerError};
 
 use super::source::Named;
 use crate::settings::{AccessLog, UpstreamVersion};
@@ -19,8 +19,6 @@ pub(super) const ACCESS_LOG: &Words<AccessLog> =
     &[("text", AccessLog::Text), ("json", AccessLog::Json), ("off", AccessLog::Off)];
 pub(super) const UPSTREAM_VERSION: &Words<UpstreamVersion> =
     &[("1.1", UpstreamVersion::Http1), ("2", UpstreamVersion::Http2)];
-pub(super) const UNQUOTED: &Words<UnquotedKeys> =
-    &[("accepted", UnquotedKeys::Accepted), ("refused", UnquotedKeys::Refused)];
 pub(super) const KEY_PRESENCE: &Words<KeyPresence> =
     &[("optional", KeyPresence::Optional), ("required", KeyPresence::Required)];
 pub(super) const KEY_SCOPE: &Words<KeyScope> = &[("caller", KeyScope::Caller), ("route", KeyScope::Route)];
