@@ -87,15 +87,16 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let shop = self.0.clone();
-        let charge =
-            service_fn(move |request: tonic::Request<String>| charge(shop.clone(), request.into_inner()));
+        let charge = service_fn(move |request: tonic::Request<String>| {
+            std::future::ready(charge(&shop, request.get_ref()))
+        });
         Box::pin(async move { Ok(Grpc::new(Text).unary(charge, request).await) })
     }
 }
 
-async fn charge(shop: Shop, card: String) -> Result<tonic::Response<String>, Status> {
+fn charge(shop: &Shop, card: &str) -> Result<tonic::Response<String>, Status> {
     let number = shop.charge();
-    match card.as_str() {
+    match card {
         "declined" => Err(Status::failed_precondition(format!("declined, attempt {number}"))),
         "bank closed" => Err(Status::unavailable(format!("closed, attempt {number}"))),
         _ => {

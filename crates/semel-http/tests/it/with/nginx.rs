@@ -55,9 +55,9 @@ impl Nginx {
         let folder = TempDir::new().unwrap();
         let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         let servers =
-            servers.iter().map(|server| format!("server {server} max_fails=0;")).collect::<String>();
+            servers.iter().map(|server| format!("server {server} max_fails=0;")).collect::<Vec<_>>();
         let configuration = CONFIGURATION
-            .replace("SERVERS", &servers)
+            .replace("SERVERS", &servers.join(" "))
             .replace("LISTEN", &address.to_string())
             .replace("SETTINGS", settings);
         let file = folder.path().join("nginx.conf");

@@ -11,7 +11,7 @@ use tower::ServiceBuilder;
 use super::shop::{Shop, ask, assert_promises, assert_same_answer, charge_to, layer};
 
 /// Longer than a test.
-const HOUR: Duration = Duration::from_secs(3_600);
+const HOUR: Duration = Duration::from_hours(1);
 
 async fn too_many(_: BoxError) -> (StatusCode, &'static str) {
     (StatusCode::TOO_MANY_REQUESTS, "too many requests; ask again later")

@@ -3,7 +3,9 @@
 use axum::Router;
 use axum::routing::post;
 
-use super::shop::{Shop, ask, assert_outlives_a_hang_up, assert_promises, charge_to, layer};
+use semel_http::{KeyPresence, KeyScope, Route, Rules, Settings};
+
+use super::shop::{Shop, ask, assert_outlives_a_hang_up, assert_promises, charge_to, layer, layer_with};
 
 #[tokio::test]
 async fn a_layer_on_one_of_two_merged_routers_covers_only_its_routes() {
@@ -35,7 +37,7 @@ async fn a_layer_around_merged_routers_covers_the_routes_of_both() {
 #[tokio::test]
 async fn routes_added_after_the_layer_are_not_covered() {
     let shop = Shop::new();
-    let late = { shop.clone() };
+    let late = shop.clone();
     let app =
         Router::new().layer(layer()).route("/late", post(move || async move { late.charge().to_string() }));
     let at = shop.serve(app).await;
@@ -54,6 +56,45 @@ async fn a_layer_around_nested_routers_tells_their_paths_apart() {
     assert_promises(at, "/a/charges", &shop).await;
     assert_outlives_a_hang_up(at, "/a/slow", &shop, &layer).await;
     ask(at, &charge_to("/b/charges", "promise")).await.refused(422, "mismatch");
+}
+
+/// axum strips the prefix before the layer sees the request; the layer looks at the path that the client sent.
+#[tokio::test]
+async fn a_layer_inside_nested_routers_tells_their_paths_apart_too() {
+    let shop = Shop::new();
+    let layer = layer();
+    let routes = || shop.routes().layer(layer.clone());
+    let at = shop.serve(Router::new().nest("/a", routes()).nest("/b", routes())).await;
+    assert_promises(at, "/a/charges", &shop).await;
+    assert_outlives_a_hang_up(at, "/a/slow", &shop, &layer).await;
+    ask(at, &charge_to("/b/charges", "promise")).await.refused(422, "mismatch");
+}
+
+#[tokio::test]
+async fn keys_scoped_by_route_inside_nested_routers_are_free_under_each_prefix() {
+    let shop = Shop::new();
+    let mut settings = Settings::default();
+    settings.profile.rules.scope = KeyScope::Route;
+    let routes = shop.routes().layer(layer_with(settings));
+    let at = shop.serve(Router::new().nest("/a", routes.clone()).nest("/b", routes)).await;
+    for path in ["/a/charges", "/b/charges"] {
+        ask(at, &charge_to(path, "k")).await.ran(201);
+        assert!(ask(at, &charge_to(path, "k")).await.is_replay());
+    }
+    assert_eq!(shop.charges(), 2);
+}
+
+/// Rules for a path name it as the client does.
+#[tokio::test]
+async fn rules_for_a_path_inside_a_nested_router_name_the_whole_path() {
+    let shop = Shop::new();
+    let rules = Rules { key: KeyPresence::Required, ..Rules::default() };
+    let route = Route { path: "/a/charges".to_owned(), rules };
+    let layer = layer_with(Settings { routes: vec![route], ..Settings::default() });
+    let at = shop.serve(Router::new().nest("/a", shop.routes().layer(layer))).await;
+    let without_key = test_http::Request::json("/a/charges", "{}").from("alice");
+    ask(at, &without_key).await.refused(400, "key_missing");
+    assert_promises(at, "/a/charges", &shop).await;
 }
 
 /// `POST /nothing-here` twice with one key: whether the second answer was a replay, and how often the fallback ran.
