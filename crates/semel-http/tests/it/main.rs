@@ -16,4 +16,6 @@ mod outages;
 mod sameness;
 mod settling;
 mod vectors;
+#[cfg(feature = "axum")]
+mod with;
 mod world;
