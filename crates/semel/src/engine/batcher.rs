@@ -480,8 +480,8 @@ impl Driver {
             Landed::Swaps(answer, courses) => {
                 self.finish_courses(courses.len(), 1);
                 let asked = courses.len();
-                for (course, heard) in courses.into_iter().zip(each(answer, asked)) {
-                    self.go_on(course.advance(Some(heard)));
+                for (course, one) in courses.into_iter().zip(spread(answer, asked)) {
+                    self.go_on(course.advance(Some(Heard::Swapped(one))));
                 }
             }
         }
@@ -586,19 +586,6 @@ impl Drop for Driven {
         // Not under the lock: an answer that is dropped may ask again.
         drop((waiting, handed));
     }
-}
-
-/// The answer to a batch, for each of its callers. A store that answers fewer or more than it was asked has left its
-/// contract, and it is unknown what it did.
-fn each(answer: Result<Answer<SwapReplies>>, asked: usize) -> impl Iterator<Item = Heard> {
-    let answer = answer.and_then(|answer| match answer.value.len() {
-        answered if answered == asked => Ok(answer),
-        answered => {
-            let message = format!("the store answered {answered} of {asked} swaps; ask again");
-            Err(Error::new(ErrorKind::Unknown, message))
-        }
-    });
-    spread(answer).map(Heard::Swapped)
 }
 
 pub(super) fn runtime_ended() -> Error {

@@ -270,7 +270,8 @@ struct Written {
 /// Writes the counts of some records. Counts whose reply was lost are given up: to write them again could count them twice.
 async fn write_batch(batcher: &Arc<Batcher>, batch: Counts, budget: Option<&Mutex<Budget>>) -> Written {
     let ids = batch.iter().map(|(id, _)| *id).collect();
-    let found = match batcher.finish(|store| store.load(ids)).await {
+    let loaded = batcher.finish(|store| store.load(ids)).await;
+    let found = match loaded.and_then(|found| found.for_each_of(batch.len())) {
         Ok(found) => found,
         Err(error) => return Written { unwritten: batch, failed: Some(error) },
     };

@@ -203,11 +203,11 @@ impl Semel {
             return Err(Error::invalid("claim_all was given one key twice; give each key once"));
         }
         engine.mend(claims.iter().map(|(_, claim)| &claim.key)).await?;
-        let mut granted = GrantedTogether(Vec::with_capacity(claims.len()));
+        let mut granted = GrantedTogether { permits: Vec::with_capacity(claims.len()), unheard };
         for (place, claim) in claims {
             let ask = Ask { permit_id, ..claim.ask(engine)? };
             match self.claim_as(&claim, ask, unheard).await {
-                Ok(Decision::Run(permit)) => granted.0.push((place, permit)),
+                Ok(Decision::Run(permit)) => granted.permits.push((place, permit)),
                 Ok(decision) => {
                     granted.give_back().await;
                     return Ok(ClaimedAll::Refused { key: claim.key, decision: Box::new(decision) });
@@ -345,7 +345,7 @@ impl Semel {
     /// The records of many keys in one round trip, in their order; as [`get`](Self::get) for each.
     pub async fn get_all(&self, keys: &[Key]) -> Result<Vec<Result<Option<Record>>>> {
         let ids = keys.iter().map(Key::id).collect();
-        let answer = self.engine().batcher.send(|store| store.load(ids))?.await?;
+        let answer = self.engine().batcher.send(|store| store.load(ids))?.await?.for_each_of(keys.len())?;
         let found = answer.value.into_iter().zip(keys).map(|(found, key)| {
             let record = found?.filter(|record| record.key == *key);
             Ok(record.and_then(|record| seen(record, answer.now)))
@@ -670,7 +670,7 @@ impl Engine {
     }
 
     async fn load(&self, id: RecordId) -> Result<(Option<Arc<Record>>, Timestamp)> {
-        let answer = self.batcher.send(|store| store.load(vec![id]))?.await?;
+        let answer = self.batcher.send(|store| store.load(vec![id]))?.await?.for_each_of(1)?;
         Ok((answer.value.into_iter().next().unwrap_or(Ok(None))?, answer.now))
     }
 
@@ -709,7 +709,7 @@ impl Engine {
     async fn mend(&self, keys: impl Iterator<Item = &Key>) -> Result<()> {
         let keys: Vec<_> = keys.cloned().collect();
         let ids = keys.iter().map(Key::id).collect();
-        let found = self.batcher.send(|store| store.load(ids))?.await?;
+        let found = self.batcher.send(|store| store.load(ids))?.await?.for_each_of(keys.len())?;
         let records: Vec<_> = found.value.into_iter().collect::<Result<_>>()?;
         let done = records.iter().flatten().find_map(|record| match &record.state {
             State::Done(done) if record.is_live(found.now) => Some(done.clone()),
@@ -935,14 +935,17 @@ impl EngineHandle {
     }
 }
 
-/// Permits of a `claim_all` that is not through yet. If its caller goes away, they were never started.
-struct GrantedTogether(Vec<(usize, Permit)>);
+/// Permits of a `claim_all` that is not through yet, each with the place of its claim.
+struct GrantedTogether {
+    permits: Vec<(usize, Permit)>,
+    unheard: Unheard,
+}
 
 impl GrantedTogether {
     /// Releases what this call was granted, one after the other, so that the caller may claim it again when this
     /// returns. A run that was only resumed goes on.
     async fn give_back(mut self) {
-        while let Some((_, permit)) = self.0.pop() {
+        while let Some((_, permit)) = self.permits.pop() {
             if was_granted_anew(&permit)
                 && let Err(error) = permit.release("not all keys were free").await
             {
@@ -952,15 +955,20 @@ impl GrantedTogether {
     }
 
     fn into_permits(mut self) -> Vec<Permit> {
-        let mut granted = std::mem::take(&mut self.0);
+        let mut granted = std::mem::take(&mut self.permits);
         granted.sort_by_key(|(place, _)| *place);
         granted.into_iter().map(|(_, permit)| permit).collect()
     }
 }
 
 impl Drop for GrantedTogether {
+    /// The caller went away and never started. What it was granted is given back, unless it brought the permit id: it
+    /// may have asked again with it already, and must not find its run given away.
     fn drop(&mut self) {
-        for (_, permit) in self.0.drain(..).filter(|(_, permit)| was_granted_anew(permit)) {
+        if self.unheard == Unheard::MayAskAgain {
+            return;
+        }
+        for (_, permit) in self.permits.drain(..).filter(|(_, permit)| was_granted_anew(permit)) {
             permit.disown();
         }
     }

@@ -141,12 +141,12 @@ enum AfterLostReply {
 impl Heard {
     /// The reply to a store's `load` of one id.
     pub fn loaded(answer: Result<Answer<Vec<Loaded>>>) -> Self {
-        Self::Loaded(answer.and_then(|answer| only(answer, Vec::pop)))
+        Self::Loaded(answer.and_then(|answer| only(answer.for_each_of(1)?, Vec::pop)))
     }
 
     /// The reply to a store's `swap` of one record.
     pub fn swapped(answer: Result<Answer<crate::store::SwapReplies>>) -> Self {
-        Self::Swapped(answer.and_then(|answer| only(answer, smallvec::SmallVec::pop)))
+        Self::Swapped(answer.and_then(|answer| only(answer.for_each_of(1)?, smallvec::SmallVec::pop)))
     }
 }
 

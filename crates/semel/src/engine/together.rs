@@ -76,34 +76,32 @@ impl Round {
     async fn send(self, batcher: &Arc<Batcher>) -> Vec<(usize, Heard)> {
         let mut heard = Vec::with_capacity(self.swapping.len().saturating_add(self.loading.len()));
         if !self.loads.is_empty() {
+            let asked = self.loading.len();
             let loaded = batcher.finish(|store| store.load(self.loads)).await;
-            heard.extend(
-                self.loading.into_iter().zip(spread(loaded)).map(|(at, one)| (at, Heard::Loaded(one))),
-            );
+            let each = self.loading.into_iter().zip(spread(loaded, asked));
+            heard.extend(each.map(|(at, one)| (at, Heard::Loaded(one))));
         }
         if !self.swaps.is_empty() {
+            let asked = self.swapping.len();
             let swapped = batcher.finish(|store| store.swap(self.swaps)).await;
-            let each = self.swapping.into_iter().zip(spread(swapped));
+            let each = self.swapping.into_iter().zip(spread(swapped, asked));
             heard.extend(each.map(|(at, one)| (at, Heard::Swapped(one))));
         }
         heard
     }
 }
 
-/// An answer to many, for each of them.
-pub(super) fn spread<T, V: IntoIterator<Item = T>>(
+/// An answer to `asked` questions, for each of them; an error is the answer to all.
+pub(super) fn spread<T, V: IntoIterator<Item = T> + AsRef<[T]>>(
     answer: Result<Answer<V>>,
+    asked: usize,
 ) -> impl Iterator<Item = Result<Answer<T>>> {
-    let short = || Error::new(ErrorKind::Unknown, "the store answered fewer than it was asked; ask again");
-    let (mut values, error) = match answer {
+    let (values, error) = match answer.and_then(|answer| answer.for_each_of(asked)) {
         Ok(Answer { now, value, caching }) => {
-            let values = value.into_iter().map(move |value| Ok(Answer::new(now, value).caching(caching)));
-            (Some(values), short())
+            (Some(value.into_iter().map(move |value| Answer::new(now, value).caching(caching))), None)
         }
-        Err(error) => (None, error),
+        Err(error) => (None, Some(error)),
     };
-    std::iter::from_fn(move || {
-        let next = values.as_mut().and_then(Iterator::next);
-        Some(next.unwrap_or_else(|| Err(error.clone())))
-    })
+    let errors = error.into_iter().flat_map(move |error| std::iter::repeat_n(error, asked));
+    values.into_iter().flatten().map(Ok).chain(errors.map(Err))
 }

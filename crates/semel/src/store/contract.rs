@@ -150,6 +150,20 @@ impl<T> Answer<T> {
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
         Answer { now: self.now, value: change(self.value), caching: self.caching }
     }
+
+    /// The same answer, if it has one entry for each of `asked`. A store that answers fewer or more has left its
+    /// contract: which entry answers what, and what the store did, is unknown.
+    pub(crate) fn for_each_of<E>(self, asked: usize) -> Result<Self>
+    where
+        T: AsRef<[E]>,
+    {
+        let answered = self.value.as_ref().len();
+        if answered == asked {
+            return Ok(self);
+        }
+        let message = format!("the store gave {answered} answers to {asked} questions; ask again");
+        Err(Error::new(ErrorKind::Unknown, message))
+    }
 }
 
 impl Answer<Vec<Loaded>> {

@@ -160,6 +160,16 @@ async fn counts_are_written_within_their_budget_and_a_flush_writes_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn without_a_budget_counts_are_written_by_a_flush_and_by_nothing_else() {
+    let (semel, pausing) = replayed_once(3, 0).await;
+    let before = pausing.count(Call::Swap);
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert_eq!(pausing.count(Call::Swap), before);
+    semel.flush().await.unwrap();
+    assert_eq!(counted(&semel, 3).await, 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn large_records_are_seldom_written_for_their_counts() {
     const LARGE: usize = 64 << 10;
     let world = World::new();

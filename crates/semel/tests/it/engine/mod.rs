@@ -10,6 +10,7 @@ mod interleaving;
 mod keys;
 mod lapse;
 mod lost_replies;
+mod miscounting;
 mod observing;
 mod once;
 mod operating;

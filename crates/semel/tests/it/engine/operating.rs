@@ -106,6 +106,21 @@ async fn a_run_that_lapsed_under_hold_is_released_as_held_whenever_it_was_shown(
 }
 
 #[tokio::test]
+async fn a_run_that_was_shown_as_held_and_completed_late_has_changed() {
+    let world = World::with(|builder| builder.lapse(semel::Lapse::Hold));
+    let permit = world.run(&key("1")).await;
+    world.clock.advance(crate::world::LEASE);
+    let shown = world.semel.get(&key("1")).await.unwrap().unwrap();
+    assert_eq!(shown.version.get(), permit.fence(), "nothing was written since it was granted");
+    permit.complete(outcome("paid")).await.unwrap();
+    let version = Some(shown.version.get());
+    let resolved = world.semel.resolve_shown(&shown, release(), version).await.unwrap();
+    let released = world.semel.release_shown(&shown, "it never left", version).await.unwrap();
+    assert_eq!([resolved, released], [OperatorAnswer::Changed; 2]);
+    assert_eq!(replayed(world.semel.claim(Claim::new(&key("1"))).await.unwrap()), "paid");
+}
+
+#[tokio::test]
 async fn the_reason_for_releasing_a_held_record_is_in_the_record() {
     let world = World::new();
     world.run(&key("1")).await.hold("no answer").await.unwrap();

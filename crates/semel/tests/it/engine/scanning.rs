@@ -1,5 +1,7 @@
 //! What a person at three in the morning asks: which keys are stuck?
 
+use std::time::Duration;
+
 use semel::record::StateKind;
 use semel::store::{Filter, Scan};
 use semel::{Claim, Key, Lapse};
@@ -38,6 +40,18 @@ async fn the_one_held_key_of_a_tenant_is_found_page_by_page() {
     }
     assert_eq!(seen.len(), 100);
     assert!(seen.is_sorted());
+}
+
+#[tokio::test]
+async fn a_record_that_was_first_seen_at_the_moment_is_not_from_before_it() {
+    let world = World::new();
+    world.run(&crate::world::key("1")).await;
+    let seen_at = world.semel.get(&crate::world::key("1")).await.unwrap().unwrap().first_seen_at;
+    for (moment, shown) in [(seen_at, 0), (seen_at.plus(Duration::from_micros(1)), 1)] {
+        let filter = Filter { first_seen_before: Some(moment), ..Filter::default() };
+        let page = world.semel.scan(Scan { filter, after: None, limit: 10 }).await.unwrap();
+        assert_eq!(page.records.len(), shown);
+    }
 }
 
 #[tokio::test]

@@ -211,6 +211,17 @@ fn what_was_only_guessed_is_loaded_before_it_is_answered() {
 }
 
 #[test]
+fn a_lost_race_is_followed_by_a_load_and_what_is_found_decides() {
+    let mut asking = claiming(&key("1"), Guess::Absent);
+    assert!(matches!(asking.next(), Ok(Next::Swap(_))));
+    asking.hear(Heard::LostRace).unwrap();
+    assert!(matches!(asking.next(), Ok(Next::Load(_))), "the same swap would lose again");
+    asking.hear(Heard::Loaded(Ok(Answer::new(NOW, Ok(Some(running(&key("1")))))))).unwrap();
+    let Ok(Next::Answer(settled)) = asking.next() else { panic!("the record was seen") };
+    assert!(matches!(settled.answer, Claimed::Busy { .. }));
+}
+
+#[test]
 fn a_swap_that_was_not_asked_for_and_an_answer_that_is_missing_are_errors() {
     let mut asking = claiming(&key("1"), Guess::Absent);
     let unasked = asking.hear(swapped(SwapReply::Swapped(running(&key("1"))))).unwrap_err();

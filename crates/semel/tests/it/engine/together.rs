@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use semel::record::{PermitId, State};
 use semel::store::{MemoryStore, Store};
-use semel::{Claim, ClaimedAll, Error, ErrorKind, Permit, ReleaseAnswer, Renewal, Semel};
+use semel::{Claim, ClaimedAll, Error, ErrorKind, Key, Permit, ReleaseAnswer, Renewal, Semel};
 use semel_testkit::{PausingStore, Point};
 
 use crate::world::{World, key, outcome, replayed};
@@ -107,6 +107,64 @@ async fn several_are_completed_though_their_caller_left_and_another_wrote_first(
     stop.go_on();
     let waiting = another.claim_or_wait(Claim::new(&key("2")), Duration::from_secs(5));
     assert_eq!(replayed(waiting.await.unwrap()), "paid");
+}
+
+/// Two keys in the order in which they are claimed, and claims of them under a permit id that the caller brought along
+/// with the first.
+fn two_under_one_permit_id() -> ([Key; 2], impl Fn() -> Vec<Claim>) {
+    let mut keys = ["1", "2"].map(key);
+    keys.sort_by_key(Key::id);
+    let [first, second] = keys.clone();
+    (keys, move || vec![Claim::new(&first).permit_id(PermitId::new(7)), Claim::new(&second)])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_left_and_asked_again_under_its_permit_id_keeps_its_runs() {
+    let (keys, claims) = two_under_one_permit_id();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let pausing = PausingStore::new(Arc::clone(&store));
+    let semel = Semel::builder(pausing.clone()).no_sweep().build().unwrap();
+    let another = Semel::builder_shared(store).no_sweep().build().unwrap();
+    let stop = pausing.stop_at(Point::BeforeSwap.about(keys[1].id()));
+    let claiming = {
+        let (semel, claims) = (semel.clone(), claims());
+        tokio::spawn(async move { semel.claim_all(claims).await.map(drop) })
+    };
+    stop.reached().await;
+    // Whatever the engine does about the first key once the caller has left comes after the caller asked again.
+    let give_back = pausing.stop_at(Point::BeforeLoad.about(keys[0].id()));
+    claiming.abort();
+    assert!(claiming.await.unwrap_err().is_cancelled());
+    let ClaimedAll::Run(permits) = another.claim_all(claims()).await.unwrap() else { panic!() };
+    give_back.go_on();
+    stop.go_on();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for key in &keys {
+        let told = another.claim(Claim::new(key)).await.unwrap();
+        assert_eq!(told.as_str(), "busy", "its run was given away");
+    }
+    another.complete_all(&permits, outcome("paid")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_permit_id_that_came_with_one_claim_keeps_the_runs_of_the_others_too() {
+    let (keys, claims) = two_under_one_permit_id();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let pausing = PausingStore::new(Arc::clone(&store));
+    let semel = Semel::builder(pausing.clone()).no_sweep().build().unwrap();
+    let another = Semel::builder_shared(store).no_sweep().build().unwrap();
+    let stop = pausing.stop_at(Point::AfterSwap.about(keys[1].id()));
+    let claiming = {
+        let (semel, claims) = (semel.clone(), claims());
+        tokio::spawn(async move { semel.claim_all(claims).await.map(drop) })
+    };
+    stop.reached().await;
+    claiming.abort();
+    assert!(claiming.await.unwrap_err().is_cancelled());
+    stop.go_on();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let told = another.claim(Claim::new(&keys[1])).await.unwrap();
+    assert_eq!(told.as_str(), "busy", "the caller may ask again under its permit id");
 }
 
 #[tokio::test]

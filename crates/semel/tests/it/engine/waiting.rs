@@ -5,7 +5,7 @@ use std::time::Duration;
 use semel::{Claim, Decision};
 use tokio::time::Instant;
 
-use crate::world::{World, granted, key, outcome, replayed};
+use crate::world::{LEASE, RETENTION, World, granted, key, outcome, replayed};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -44,6 +44,20 @@ async fn a_waiting_caller_runs_when_the_other_gives_up() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     permit.release("gave up").await.unwrap();
     assert_eq!(granted(waiting.await.unwrap().unwrap()).attempt(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_caller_runs_when_the_record_is_gone() {
+    let world = World::new();
+    let _permit = world.run(&key("1")).await;
+    let semel = world.semel.clone();
+    let waiting = tokio::spawn(async move { semel.claim_or_wait(Claim::new(&key("1")), PATIENCE).await });
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    // Lapsed and past its keep between two reads.
+    world.clock.advance(LEASE + RETENTION);
+    let before = Instant::now();
+    assert_eq!(granted(waiting.await.unwrap().unwrap()).attempt(), 1);
+    assert!(before.elapsed() <= Duration::from_secs(1), "seen at the next read");
 }
 
 #[tokio::test(start_paused = true)]
