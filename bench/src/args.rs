@@ -216,17 +216,21 @@ pub(crate) struct HttpArgs {
 impl HttpArgs {
     pub(crate) fn parts(&self) -> impl Iterator<Item = HttpPart> {
         let is_wanted = |part: &HttpPart| self.only.is_empty() || self.only.contains(part);
-        [HttpPart::Layer, HttpPart::Proxy].into_iter().filter(is_wanted)
+        [HttpPart::Layer, HttpPart::Proxy, HttpPart::OpenLoop, HttpPart::Idle].into_iter().filter(is_wanted)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum HttpPart {
     /// The handler alone, and behind layers
     Layer,
     /// Proxies before the handler
     Proxy,
+    /// Requests that do not wait for answers, at shares of what was reached
+    OpenLoop,
+    /// Ten thousand connections that send nothing
+    Idle,
 }
 
 #[derive(Clone, Debug, Serialize, clap::Args)]

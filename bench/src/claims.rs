@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use test_services::Redis;
 
 use crate::args::ClaimsArgs;
-use crate::clients::{self, Client, Connection, Plan, lossy};
+use crate::clients::{self, Client, Connection, Pace, Plan, lossy};
 use crate::folder::{TempFolder, filesystem};
 use crate::process::{SemelProgram, SemelStore, Server, serve};
 use crate::report::{
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &ClaimsArgs) -> Result<()> {
             }
         };
         let span = Duration::from_millis(args.window_ms);
-        let plan = Plan { port: server.port, pid: server.pid(), span };
+        let plan = Plan { port: server.port, pid: server.pid(), span, pace: Pace::Answered };
         Ok(vec![(case, window(*contestant, plan)?)])
     })?;
     page.bars = bars(&page.rows);
@@ -335,7 +335,12 @@ mod tests {
     const SINGLE: Contestant = Contestant::Single(SemelStore::Memory);
 
     fn measured(contestant: Contestant, router: Router) -> Result<Sample> {
-        let plan = Plan { port: served(router), pid: std::process::id(), span: Duration::from_millis(60) };
+        let plan = Plan {
+            port: served(router),
+            pid: std::process::id(),
+            span: Duration::from_millis(60),
+            pace: Pace::Answered,
+        };
         window(contestant, plan)
     }
 

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::task::{JoinSet, LocalSet};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::report::{Metric, Sample, float};
 use crate::timing::{Cpu, Stopwatch, processor_time};
@@ -30,6 +30,17 @@ pub(crate) struct Plan {
     /// Whose processor time is measured.
     pub(crate) pid: u32,
     pub(crate) span: Duration,
+    pub(crate) pace: Pace,
+}
+
+/// When requests are sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pace {
+    /// On each connection, once the one before is answered.
+    Answered,
+    /// This many a second, evenly, whatever is answered: each waits from the time at which it is due, also for a free
+    /// connection. The timer that they are sent by has a resolution of a millisecond.
+    Evenly(f64),
 }
 
 /// What one connection sends and expects.
@@ -55,6 +66,34 @@ struct Shared {
     /// Of turns that ended in the counted phase.
     count: Cell<u64>,
     waits_us: RefCell<Histogram<u64>>,
+    pace: Pace,
+    /// When requests began to be sent, and how many were.
+    sending_since: Cell<Option<Instant>>,
+    sent: Cell<u64>,
+}
+
+impl Shared {
+    fn new(pace: Pace) -> Result<Self> {
+        Ok(Self {
+            phase: Cell::new(Phase::WarmingUp),
+            count: Cell::new(0),
+            waits_us: RefCell::new(Histogram::new(3)?),
+            pace,
+            sending_since: Cell::new(None),
+            sent: Cell::new(0),
+        })
+    }
+
+    /// Waits until the next request is due, and returns when that is or was.
+    async fn due(&self) -> Instant {
+        let (Pace::Evenly(rate), Some(start)) = (self.pace, self.sending_since.get()) else {
+            return Instant::now();
+        };
+        let number = self.sent.replace(self.sent.get() + 1);
+        let due = start + Duration::from_secs_f64(float(number) / rate);
+        sleep_until(due).await;
+        due
+    }
 }
 
 /// Lets the clients send for a while, each on a connection of its own.
@@ -64,11 +103,7 @@ pub(crate) fn window<C: Client>(plan: Plan, clients: Vec<C>) -> Result<Sample> {
 }
 
 async fn measured<C: Client>(plan: Plan, clients: Vec<C>) -> Result<Sample> {
-    let shared = Rc::new(Shared {
-        phase: Cell::new(Phase::WarmingUp),
-        count: Cell::new(0),
-        waits_us: RefCell::new(Histogram::new(3)?),
-    });
+    let shared = Rc::new(Shared::new(plan.pace)?);
     let mut sending = start(plan.port, &shared, clients).await?;
     sleep(plan.span / 3).await;
     // The two clocks are read one right after the other, as they are at the end.
@@ -86,6 +121,8 @@ async fn measured<C: Client>(plan: Plan, clients: Vec<C>) -> Result<Sample> {
         (Metric::PerSecond, count / took.as_secs_f64()),
         (Metric::P50Us, float(waits_us.value_at_quantile(0.5))),
         (Metric::P99Us, float(waits_us.value_at_quantile(0.99))),
+        (Metric::P999Us, float(waits_us.value_at_quantile(0.999))),
+        (Metric::LongestUs, float(waits_us.max())),
         (Metric::ServerCpuUs, server.as_secs_f64() * 1e6 / count),
         (Metric::ClientCpuUs, client.as_secs_f64() * 1e6 / count),
     ]))
@@ -105,6 +142,7 @@ async fn start<C: Client>(port: u16, shared: &Rc<Shared>, clients: Vec<C>) -> Re
     while let Some(prepared) = preparing.join_next().await {
         ready.push(prepared.context("a connection did not reach its end")??);
     }
+    shared.sending_since.set(Some(Instant::now()));
     let mut sending = JoinSet::new();
     for (mut client, mut connection) in ready {
         let shared = Rc::clone(shared);
@@ -137,7 +175,7 @@ impl Connection {
 
     /// Sends a request, and reads the head and the body of its answer, which must have this status.
     pub(crate) async fn ask(&mut self, request: &[u8], status: u16) -> Result<(Head, &[u8])> {
-        let watch = Stopwatch::start();
+        let due = self.shared.due().await;
         self.stream.write_all(request).await?;
         self.buffer.clear();
         loop {
@@ -156,7 +194,7 @@ impl Connection {
                 lossy(&self.buffer)
             );
             if self.shared.phase.get() == Phase::Counted {
-                self.shared.waits_us.borrow_mut().record(u64::try_from(watch.elapsed().as_micros())?)?;
+                self.shared.waits_us.borrow_mut().record(u64::try_from(due.elapsed().as_micros())?)?;
             }
             return Ok((head, &self.buffer[head.bytes..]));
         }

@@ -2,8 +2,11 @@
 //!
 //! - [`layers`](Layer): the handler, and what is put around it.
 //! - [`requests`]: what clients send, and how they check the answers.
+//! - [`open_loop`]: requests that do not wait for answers. [`idle`]: connections that send nothing.
 
+mod idle;
 mod layers;
+mod open_loop;
 mod requests;
 
 use std::fs;
@@ -14,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use test_services::{AppendFsync, Redis};
 
 use crate::args::{HttpArgs, HttpPart, word};
-use crate::clients::Plan;
+use crate::clients::{Pace, Plan};
 use crate::folder::{TempFolder, filesystem};
 use crate::process::{SemelProgram, SemelStore, Server, free_port, serve};
 use crate::report::{
@@ -36,7 +39,6 @@ const NGINX: &str = "nginx";
 const NGINX_LOG: &str = "nginx, access log";
 const PROXY_MEMORY: &str = "semel proxy, memory store";
 const PROXY_FILE: &str = "semel proxy, file store";
-const PEERS: [&str; 3] = [AXUM_IDEMPOTENT, CRATESTACK_REDIS, CRATESTACK_MAP];
 
 /// What clients connect to.
 #[derive(Clone, Copy, Debug)]
@@ -83,14 +85,15 @@ fn lines(part: HttpPart) -> Vec<Line> {
             of(proxy, PROXY_FILE, Proxy(SemelStore::File), Keys::Done),
             of(proxy, BARE, Handler(Layer::Bare), Keys::None),
         ],
+        HttpPart::OpenLoop | HttpPart::Idle => Vec::new(),
     }
 }
 
 /// What all others of a part are compared with.
 fn base(part: HttpPart) -> Case {
     match part {
-        HttpPart::Layer => layer(BARE, Keys::None),
-        HttpPart::Proxy => proxy(NGINX, Keys::None),
+        HttpPart::Layer | HttpPart::OpenLoop => layer(BARE, Keys::None),
+        HttpPart::Proxy | HttpPart::Idle => proxy(NGINX, Keys::None),
     }
 }
 
@@ -102,12 +105,19 @@ pub(crate) fn run(args: &HttpArgs) -> Result<()> {
     page.fact("nginx", nginx_version()?);
     page.fact("Redis", crate::servers::redis_version(&redis).context("Redis does not answer")?);
     let semel = SemelProgram::new(args.semel.as_deref());
-    if args.parts().any(|part| part == HttpPart::Proxy) {
+    if args.parts().any(|part| part != HttpPart::Layer) {
         semel.describe(&mut page);
     }
     page.fact_other_processes();
     let backends = Backends { folder: &folder, redis: &redis.url(), semel: &semel };
     measure(args, &backends, &mut page.rows)?;
+    let span = Duration::from_millis(args.window_ms);
+    if args.parts().any(|part| part == HttpPart::OpenLoop) {
+        open_loop::measure(args.run.rounds, span, &backends, &mut page.rows)?;
+    }
+    if args.parts().any(|part| part == HttpPart::Idle) {
+        idle::measure(&backends, &mut page.rows)?;
+    }
     let bars = args.parts().flat_map(|part| bars(&page.rows, part));
     // With --line, bars of other lines are left out; otherwise what was not measured is not reached.
     page.bars = bars.filter(|bar| args.line.is_none() || !bar.found.contains("NaN")).collect();
@@ -138,9 +148,9 @@ fn measure(args: &HttpArgs, backends: &Backends<'_>, rows: &mut Rows) -> Result<
     let (mut first, span) = (0, Duration::from_millis(args.window_ms));
     drive(args.run.rounds, &groups, rows, &mut |case, (keys, front)| {
         let servers = Servers::start(*front, backends)?;
-        let plan = Plan { port: servers.front.port, pid: servers.front.pid(), span };
+        let plan = servers.plan(span, Pace::Answered);
         let window = window(plan, case.load, *keys, first)?;
-        let ran = runs(servers.handler.as_ref().unwrap_or(&servers.front).port)?;
+        let ran = servers.runs()?;
         ensure!(ran == window.runs, "the handler ran {ran} times, and clients saw {} runs", window.runs);
         first = window.next;
         Ok(vec![(case, window.sample)])
@@ -185,6 +195,15 @@ impl Servers {
         };
         Ok(Self { front, handler })
     }
+
+    fn plan(&self, span: Duration, pace: Pace) -> Plan {
+        Plan { port: self.front.port, pid: self.front.pid(), span, pace }
+    }
+
+    /// How often the handler ran since it was started.
+    fn runs(&self) -> Result<u64> {
+        runs(self.handler.as_ref().unwrap_or(&self.front).port)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,26 +238,34 @@ fn nginx_version() -> Result<String> {
 }
 
 fn bars(rows: &Rows, part: HttpPart) -> Vec<Bar> {
-    let bar = |(own, wanted): (Case, f64), other: Case| {
-        rows.at_least(format!("{}, {}", own.contestant, own.setting), wanted, own, other)
+    let name = |case: Case| format!("{}, {}", case.contestant, case.setting);
+    let rate = |own: Case, wanted, other| rows.at_least(name(own), wanted, own, other);
+    let cpu = |own: Case, wanted, other: Case| {
+        let times = rows.times(own, other, Metric::ServerCpuUs);
+        Bar::at_most(format!("{}, CPU", name(own)), wanted, times, &format!("× {}", other.contestant))
     };
+    let base = base(part);
     match part {
-        HttpPart::Layer => {
-            let beside_bare = [
-                (layer(SEMEL_MEMORY, Keys::None), 0.97),
-                (layer(SEMEL_MEMORY, Keys::New), 0.75),
-                (layer(SEMEL_MEMORY, Keys::Done), 0.9),
-                (layer(SEMEL_FILE, Keys::Done), 0.9),
-            ];
-            // With every guarantee on, not slower than those of others.
-            let peers =
-                [Keys::New, Keys::Done].into_iter().flat_map(|keys| PEERS.map(|peer| layer(peer, keys)));
-            let beside_peers = peers.map(|peer| bar((peer.contestant(SEMEL_MEMORY), 1.0), peer));
-            beside_bare.map(|own| bar(own, base(part))).into_iter().chain(beside_peers).collect()
-        }
-        HttpPart::Proxy => [(proxy(PROXY_FILE, Keys::None), 0.6), (proxy(PROXY_FILE, Keys::New), 0.3)]
-            .map(|own| bar(own, base(part)))
-            .into(),
+        HttpPart::Layer => vec![
+            rate(layer(SEMEL_MEMORY, Keys::None), 0.98, base),
+            rate(layer(SEMEL_MEMORY, Keys::New), 0.65, base),
+            cpu(layer(SEMEL_MEMORY, Keys::New), 1.8, base),
+            rate(layer(SEMEL_MEMORY, Keys::Done), 0.95, base),
+            rate(layer(SEMEL_FILE, Keys::New), 0.5, base),
+            // With every guarantee on, not slower than layers that guarantee less.
+            rate(layer(SEMEL_MEMORY, Keys::New), 1.0, layer(AXUM_IDEMPOTENT, Keys::New)),
+            rate(layer(SEMEL_MEMORY, Keys::New), 0.95, layer(CRATESTACK_MAP, Keys::New)),
+            rate(layer(SEMEL_MEMORY, Keys::Done), 1.0, layer(AXUM_IDEMPOTENT, Keys::Done)),
+            rate(layer(SEMEL_MEMORY, Keys::Done), 0.95, layer(CRATESTACK_MAP, Keys::Done)),
+        ],
+        HttpPart::Proxy => vec![
+            rate(proxy(PROXY_FILE, Keys::None), 0.75, base),
+            cpu(proxy(PROXY_FILE, Keys::None), 1.5, base),
+            rate(proxy(PROXY_FILE, Keys::New), 0.42, base),
+            rate(proxy(PROXY_FILE, Keys::Done), 1.2, base),
+        ],
+        HttpPart::OpenLoop => Vec::new(),
+        HttpPart::Idle => idle::bars(rows),
     }
 }
 
@@ -249,6 +276,14 @@ fn describe(page: &mut Page, args: &HttpArgs) {
         let (work, title, times, cpu) = match part {
             HttpPart::Layer => (LAYERS, "Layers around a handler", "× bare", "CPU time of the server"),
             HttpPart::Proxy => (PROXIES, "Proxies before a handler", "× nginx", "CPU time of the proxy"),
+            HttpPart::OpenLoop => {
+                open_loop::describe(page);
+                continue;
+            }
+            HttpPart::Idle => {
+                idle::describe(page);
+                continue;
+            }
         };
         let beside = move |case| (case, base(part));
         let columns = [
@@ -295,7 +330,11 @@ mod tests {
     }
 
     fn measured(port: u16, keys: Keys) -> Result<requests::Window> {
-        let plan = Plan { port, pid: std::process::id(), span: Duration::from_millis(60) };
+        measured_at(port, keys, Pace::Answered)
+    }
+
+    fn measured_at(port: u16, keys: Keys, pace: Pace) -> Result<requests::Window> {
+        let plan = Plan { port, pid: std::process::id(), span: Duration::from_millis(60), pace };
         window(plan, 4, keys, 5_000)
     }
 
@@ -356,32 +395,50 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_compared_with_nginx() {
-        let rows = rates(&[
-            (proxy(NGINX, Keys::None), &[10.0, 1000.0, 100.0]),
-            (proxy(PROXY_FILE, Keys::New), &[5.0, 300.0, 10.0]),
-        ]);
-        let bars = bars(&rows, HttpPart::Proxy);
-        let [none, new] = bars.as_slice() else { panic!("{bars:?}") };
-        assert!(new.reached && new.found == "0.30×" && new.wanted == "at least 0.3× nginx", "{new:?}");
-        assert!(!none.reached, "what was not measured is not reached: {none:?}");
+    fn an_open_loop_sends_at_its_rate_and_counts_the_wait_for_a_connection() {
+        let port = changed(|router| router);
+        let found = measured_at(port, Keys::New, Pace::Evenly(500.0)).unwrap();
+        let rate = found.sample[&Metric::PerSecond];
+        assert!((300.0..700.0).contains(&rate), "{found:?}");
+        let slow = async |response: Response| {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            response
+        };
+        // Four connections that take 20 ms each answer 200 a second: at 500 a second, requests wait for one.
+        let port = changed(|router| router.layer(map_response(slow)));
+        let found = measured_at(port, Keys::New, Pace::Evenly(500.0)).unwrap();
+        assert!(found.sample[&Metric::LongestUs] > 30_000.0, "{found:?}");
+        assert_eq!(runs(port).unwrap(), found.runs);
     }
 
     #[test]
-    fn every_peer_has_to_be_reached_with_new_keys_and_with_replays() {
-        let peers = [Keys::New, Keys::Done].into_iter().flat_map(|keys| PEERS.map(|peer| layer(peer, keys)));
-        let own = [
-            (layer(BARE, Keys::None), 96.0),
-            (layer(SEMEL_MEMORY, Keys::None), 96.0),
-            (layer(SEMEL_MEMORY, Keys::Done), 96.0),
-            (layer(SEMEL_FILE, Keys::Done), 96.0),
-            (layer(SEMEL_MEMORY, Keys::New), 49.0),
+    fn a_proxy_is_compared_with_nginx() {
+        let rows = rates(&[
+            (proxy(NGINX, Keys::None), &[10.0, 1000.0, 100.0]),
+            (proxy(PROXY_FILE, Keys::New), &[5.0, 420.0, 10.0]),
+        ]);
+        let bars = bars(&rows, HttpPart::Proxy);
+        let [none, cpu, new, replays] = bars.as_slice() else { panic!("{bars:?}") };
+        assert!(new.reached && new.found == "0.42×" && new.wanted == "at least 0.42× nginx", "{new:?}");
+        assert!(![none, cpu, replays].iter().any(|bar| bar.reached), "what was not measured is not reached");
+    }
+
+    #[test]
+    fn a_layer_has_to_reach_its_bars_with_new_keys_and_with_replays() {
+        let all = [
+            (layer(BARE, Keys::None), [100.0]),
+            (layer(SEMEL_MEMORY, Keys::None), [98.0]),
+            (layer(SEMEL_MEMORY, Keys::New), [64.0]),
+            (layer(SEMEL_MEMORY, Keys::Done), [95.0]),
+            (layer(SEMEL_FILE, Keys::New), [50.0]),
+            (layer(AXUM_IDEMPOTENT, Keys::New), [64.0]),
+            (layer(CRATESTACK_MAP, Keys::New), [68.0]),
+            (layer(AXUM_IDEMPOTENT, Keys::Done), [96.0]),
+            (layer(CRATESTACK_MAP, Keys::Done), [100.0]),
         ];
-        let all: Vec<(Case, [f64; 1])> =
-            peers.map(|peer| (peer, [50.0])).chain(own.map(|(case, rate)| (case, [rate]))).collect();
         let rows = rates(&all.iter().map(|(case, rate)| (*case, rate.as_slice())).collect::<Vec<_>>());
         let bars = bars(&rows, HttpPart::Layer);
-        let expected = [true, false, true, true, false, false, false, true, true, true];
+        let expected = [true, false, false, true, true, true, false, false, true];
         assert_eq!(reached(&bars), expected, "{bars:?}");
     }
 }

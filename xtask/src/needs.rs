@@ -69,8 +69,12 @@ const FOR_TESTS: &[Need] = &[
     Need { look: Look::Version("python3", "--version"), package: "python3" },
     Need { look: Look::Version("node", "--version"), package: "nodejs" },
     Need { look: Look::Version("tsc", "--version"), package: "node-typescript" },
+    NGINX,
     BROWSER,
 ];
+
+/// What the layer is tested behind, and measured beside. Debian keeps it off the path of users.
+const NGINX: Need = Need { look: Look::Programs(&["nginx"]), package: "nginx-light" };
 
 /// What looks at the dashboard.
 const BROWSER: Need = Need { look: Look::Programs(&["/usr/bin/chromium"]), package: "chromium" };
@@ -86,7 +90,7 @@ const FOR_POWER_CUTS: &[Need] = &[
 /// What the layer and the proxy are measured beside.
 const FOR_HTTP: &[Need] = &[
     Need { look: Look::Programs(&["redis-server"]), package: "redis-server" },
-    Need { look: Look::Version("nginx", "-v"), package: "nginx-light" },
+    NGINX,
 ];
 
 /// Gets what the tests start and this machine lacks.

@@ -50,7 +50,7 @@ impl Contestant for Engine {
     }
 
     async fn complete(&self, permit: Permit) -> Result<()> {
-        permit.complete(Outcome::success(self.outcome.as_slice())).await?;
+        permit.complete(Outcome::success(self.outcome.clone())).await?;
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl<S: Store> StoreAlone<S> {
     }
 
     fn last_write(&self, run: &Run) -> Result<Write> {
-        let outcome = Outcome::success(self.outcome.as_slice());
+        let outcome = Outcome::success(self.outcome.clone());
         let ruling = complete(Some(&run.record), run.permit_id, &outcome, run.now);
         ruling.write.context("a run that holds its permit completes")
     }

@@ -158,7 +158,7 @@ impl Caller {
             let Decision::Run(permit) = decision else {
                 bail!("a key that nobody had claimed was not to be run: {}", decision.as_str());
             };
-            let outcome = Outcome::success([7_u8; OUTCOME_BYTES]);
+            let outcome = Outcome::success(vec![7_u8; OUTCOME_BYTES]);
             let watch = Stopwatch::start();
             permit.complete(outcome).await?;
             complete.add(watch.elapsed())?;

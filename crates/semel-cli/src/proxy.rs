@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::builder::TypedValueParser;
 use http::Uri;
 use semel_config::Errors;
-use semel_proxy::config::{Admin, Config, Named, Overrides};
+use semel_proxy::config::{Admin, Config, Named, Overrides, Summary};
 use semel_proxy::{AccessLog, AdminSide, Proxy, ProxySettings};
 use semel_server::access::{Audit, Tokens};
 use semel_server::admin;
@@ -85,18 +85,15 @@ impl ProxyArgs {
             admin::recorder();
         }
         let audit = settings.audit.clone();
-        let (store, upstream) = (settings.store.clone(), settings.upstream.clone());
-        let scheme = if settings.listener.tls.is_some() { "https" } else { "http" };
         let tokens = tokens(&settings)?;
-        let proxy = Proxy::start_with_admin(settings, admin_side(tokens.clone(), audit)).await?;
-        let listening = proxy.listening();
-        let admin = proxy
-            .admin()
-            .map_or(String::new(), |admin| format!("; health, metrics and the dashboard on http://{admin}"));
-        eprintln!(
-            "semel proxy: listening on {scheme}://{listening}, before {upstream}; outcomes in {store} survive {}{admin}",
-            proxy.survives()
-        );
+        let proxy = Proxy::start_with_admin(settings.clone(), admin_side(tokens.clone(), audit)).await?;
+        let summary = Summary {
+            settings: &settings,
+            listening: proxy.listening(),
+            admin: proxy.admin(),
+            survives: proxy.survives(),
+        };
+        eprintln!("semel proxy: {}", summary.lines().join("\n  "));
         let reload = |proxy: &Proxy| reload(proxy, &tokens, self.settings(&overrides)?);
         let drain = async |proxy: Proxy| {
             let drained = proxy.drain().await;
@@ -157,10 +154,10 @@ fn admin_side(tokens: Tokens, audit: Option<PathBuf>) -> AdminSide {
 fn reload(proxy: &Proxy, known: &Tokens, settings: ProxySettings) -> Result<String> {
     let needs_restart = proxy.needs_restart(&settings);
     let tokens = tokens(&settings)?;
+    proxy.reload(settings)?;
     if !known.is_empty() && !tokens.is_empty() {
         known.replace(&tokens)?;
     }
-    proxy.reload(settings)?;
     Ok(match needs_restart.join(", ") {
         later if later.is_empty() => later,
         later => format!("; a restart is needed for what else changed: {later}"),

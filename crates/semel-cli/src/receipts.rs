@@ -293,7 +293,7 @@ impl EventArg {
              is a\nduplicate, and its offset moves on. That cannot be undone."
         );
         consent.ask(&what, "Note it as processed?")?;
-        let outcome = Outcome::new(OutcomeKind::from_word(BY_HAND), *b"")
+        let outcome = Outcome::new(OutcomeKind::from_word(BY_HAND), "")
             .details(&json!({ "by": "semel receipts record" }));
         if state == Some(StateKind::Held) {
             let key = pipeline.receipt_key(&self.event)?;
@@ -336,7 +336,7 @@ mod tests {
             since: Timestamp::from_micros(micros),
             attempts: 1,
             duplicates: 0,
-            outcome: Some(Outcome::success(*b"paid\nmore")),
+            outcome: Some(Outcome::success("paid\nmore")),
             who_or_why: None,
         }
     }

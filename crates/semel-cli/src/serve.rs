@@ -84,9 +84,13 @@ impl ServeArgs {
             "semel serve: listening on {scheme}://{listening}; records in {store} survive {survives}; {who}"
         );
         let reload = |server: &Server| {
-            let tokens = self.meaning(&overrides)?.settings.tokens;
-            server.reload(&tokens)?;
-            Ok(format!(", {}", counted(tokens.len() as u64, "token")))
+            let settings = self.meaning(&overrides)?.settings;
+            let certificate = server.prepare_certificate(settings.listener.tls.as_ref())?;
+            server.reload(&settings.tokens)?;
+            if let Some(certificate) = certificate {
+                certificate.put_in_place();
+            }
+            Ok(format!(", {}", counted(settings.tokens.len() as u64, "token")))
         };
         let drain = async |server: Server| {
             let drained = server.drain().await;

@@ -278,7 +278,7 @@ mod tests {
 
     fn swap(name: &str, keep: Duration) -> Swap {
         let key = Key::new("sweep", name).unwrap();
-        let write = sample::done(&sample::ask(&key), &Outcome::success(*b"done")).unwrap();
+        let write = sample::done(&sample::ask(&key), &Outcome::success("done")).unwrap();
         Swap { expected: None, next: write.next, keep: Keep::For(keep) }
     }
 

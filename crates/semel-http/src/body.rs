@@ -3,12 +3,13 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use crate::held::Held;
+use crate::body_buffer::BodyBuffer;
+use crate::budget::{NoRoom, Reserved};
 
 pin_project! {
     /// What the service behind the layer reads: the client's body as it comes, or the bytes that were read from it.
@@ -49,8 +50,8 @@ pin_project! {
 pub(crate) struct Whole {
     pub(crate) bytes: Bytes,
     pub(crate) trailers: Option<HeaderMap>,
-    #[expect(dead_code, reason = "the room that it takes, given back when it is dropped")]
-    pub(crate) held: Held,
+    /// The room that the bytes take. It goes with them to the connection.
+    pub(crate) reserved: Reserved,
 }
 
 impl Whole {
@@ -62,7 +63,8 @@ impl Whole {
         if self.bytes.is_empty() {
             return self.trailers.take().map(Frame::trailers);
         }
-        Some(Frame::data(std::mem::take(&mut self.bytes)))
+        let (bytes, reserved) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.reserved));
+        Some(Frame::data(reserved.attach(bytes)))
     }
 
     fn is_at_its_end(&self) -> bool {
@@ -81,19 +83,19 @@ pub(crate) enum Read<E> {
     /// It is longer; this is what was read.
     TooLong(Vec<Bytes>),
     /// There is no room for it now; this is what was read.
-    NoRoom(Vec<Bytes>),
+    NoRoom(NoRoom, Vec<Bytes>),
     /// It broke off.
     Broken(E),
 }
 
-/// Reads a body up to `bytes_max`, into room that `held` has.
-pub(crate) async fn read<B>(mut body: Pin<&mut B>, bytes_max: usize, mut held: Held) -> Read<B::Error>
+/// Reads a body up to `bytes_max`, into room that `reserved` has.
+pub(crate) async fn read<B>(mut body: Pin<&mut B>, bytes_max: usize, reserved: Reserved) -> Read<B::Error>
 where
     B: Body<Data = Bytes>,
 {
-    let (mut parts, mut read, mut trailers) = (Vec::new(), 0_usize, None);
+    let (mut buffer, mut trailers) = (BodyBuffer::new(reserved), None);
     if body.size_hint().lower() > bytes_max as u64 {
-        return Read::TooLong(parts);
+        return Read::TooLong(Vec::new());
     }
     while let Some(frame) = std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await {
         let frame = match frame {
@@ -102,31 +104,19 @@ where
         };
         match frame.into_data() {
             Ok(data) => {
-                read = read.saturating_add(data.len());
-                let has_room = held.take(data.len());
-                parts.push(data);
-                if read > bytes_max {
-                    return Read::TooLong(parts);
+                let taken = buffer.push(data).await;
+                if buffer.len() > bytes_max {
+                    return Read::TooLong(buffer.into_pieces());
                 }
-                if !has_room {
-                    return Read::NoRoom(parts);
+                if let Err(full) = taken {
+                    return Read::NoRoom(full, buffer.into_pieces());
                 }
             }
             Err(frame) => trailers = frame.into_trailers().ok(),
         }
     }
-    Read::Whole(Whole { bytes: joined(parts, read), trailers, held })
-}
-
-fn joined(mut parts: Vec<Bytes>, length: usize) -> Bytes {
-    if parts.len() <= 1 {
-        return parts.pop().unwrap_or_default();
-    }
-    let mut joined = BytesMut::with_capacity(length);
-    for part in parts {
-        joined.extend_from_slice(&part);
-    }
-    joined.freeze()
+    let (bytes, reserved) = buffer.into_whole();
+    Read::Whole(Whole { bytes, trailers, reserved })
 }
 
 impl<B> RequestBody<B> {

@@ -6,7 +6,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, Uri};
 use semel::Fingerprint;
 
-use crate::json::{JsonPath, canonical};
+use crate::json::{JsonPath, comparable};
 
 /// Digests a request. A JSON body counts by what it means, without what `left_out` names; every other one byte by byte,
 /// and so does JSON whose meaning cannot be told for sure.
@@ -18,12 +18,8 @@ pub(crate) fn fingerprint(
     left_out: &[JsonPath],
 ) -> Fingerprint {
     let media_type = media_type(headers);
-    let form = if is_json(&media_type) { canonical(body, left_out) } else { None };
-    // The form is digested, too: no raw body may pass for the canonical form of another.
-    let (form, body) = match &form {
-        Some(form) => ("json", form.as_slice()),
-        None => ("raw", body),
-    };
+    let (form, body) =
+        if is_json(&media_type) { comparable(body, left_out) } else { ("raw", Cow::Borrowed(body)) };
     let (is_queried, query) = match uri.query() {
         Some(query) => ("?", query),
         None => ("", ""),
@@ -35,7 +31,7 @@ pub(crate) fn fingerprint(
         query.as_bytes(),
         &media_type,
         form.as_bytes(),
-        body,
+        &body,
     ])
 }
 

@@ -9,10 +9,10 @@ use semel::{Key, Result, Semel};
 use tokio::sync::Notify;
 use tower_layer::Layer;
 
-use crate::held::Room;
-use crate::principal::Principal;
+use crate::budget::MemoryBudget;
+use crate::caller::Principal;
 use crate::quota::Usage;
-use crate::route::Routes;
+use crate::routes::Routes;
 use crate::service::Idempotency;
 use crate::settings::Settings;
 
@@ -42,13 +42,13 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) routes: Routes,
     /// Carried over when settings are replaced.
-    pub(crate) lasting: Arc<Lasting>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What outlives a change of settings.
-pub(crate) struct Lasting {
+pub(crate) struct Shared {
     pub(crate) usage: Usage,
-    pub(crate) room: Arc<Room>,
+    pub(crate) budget: Arc<MemoryBudget>,
     /// Written twice for every run, so it is a plain number; those who wait for the last of them are rare.
     running: AtomicUsize,
     none_running: Notify,
@@ -59,40 +59,47 @@ impl IdempotencyLayer {
     /// belongs to a caller, and what nobody asked for would be shared by all.
     pub fn new(semel: Semel, principal: Principal) -> Self {
         let settings = Settings::default();
-        let lasting = Lasting::new(&settings);
+        let shared = Shared::new(&settings);
         let routes = Routes::others(settings.profile.rules.clone());
-        Self { inner: Arc::new(Inner { semel, principal, settings, routes, lasting: Arc::new(lasting) }) }
+        Self { inner: Arc::new(Inner { semel, principal, settings, routes, shared: Arc::new(shared) }) }
     }
 
     /// The layer with settings of your own, or an error that names the route that could never work.
     pub fn with_settings(semel: Semel, principal: Principal, settings: Settings) -> Result<Self> {
-        let lasting = Arc::new(Lasting::new(&settings));
-        Self::build(semel, principal, settings, lasting)
+        let shared = Arc::new(Shared::new(&settings));
+        Self::build(semel, principal, settings, shared)
     }
 
     /// The same layer with other settings: the engine, the runs in flight and what quotas have counted stay.
     pub fn reloaded(&self, principal: Principal, settings: Settings) -> Result<Self> {
-        Self::build(self.inner.semel.clone(), principal, settings, Arc::clone(&self.inner.lasting))
+        Self::build(self.inner.semel.clone(), principal, settings, Arc::clone(&self.inner.shared))
     }
 
-    fn build(semel: Semel, principal: Principal, settings: Settings, lasting: Arc<Lasting>) -> Result<Self> {
+    fn build(semel: Semel, principal: Principal, settings: Settings, shared: Arc<Shared>) -> Result<Self> {
         let routes = Routes::new(&settings)?;
         // A scope that no key can have would refuse every request later.
-        Key::scoped(settings.scope.iter().chain([&"caller".to_owned()]), "http", "key")?;
-        Ok(Self { inner: Arc::new(Inner { semel, principal, settings, routes, lasting }) })
+        let host = settings.hosts.is_separate().then_some("host");
+        let scope = settings.scope.iter().map(String::as_str).chain(host).chain(["caller"]);
+        Key::scoped(scope, "http", "key")?;
+        Ok(Self { inner: Arc::new(Inner { semel, principal, settings, routes, shared }) })
     }
 
     /// How many runs are in flight, those included whose clients have gone.
     pub fn running(&self) -> usize {
-        self.inner.lasting.running.load(Ordering::Acquire)
+        self.inner.shared.running.load(Ordering::Acquire)
+    }
+
+    /// How many bytes of bodies are in memory now, of covered requests and of the responses to them.
+    pub fn held_bytes(&self) -> usize {
+        self.inner.shared.budget.held_bytes()
     }
 
     /// Waits until no run is in flight. For a server that is about to stop.
     pub async fn none_running(&self) {
-        let lasting = &self.inner.lasting;
+        let shared = &self.inner.shared;
         loop {
             // Listening starts before the look: a run that ends in between is heard.
-            let mut told = pin!(lasting.none_running.notified());
+            let mut told = pin!(shared.none_running.notified());
             told.as_mut().enable();
             if self.running() == 0 {
                 return;
@@ -112,11 +119,11 @@ impl IdempotencyLayer {
     }
 }
 
-impl Lasting {
+impl Shared {
     fn new(settings: &Settings) -> Self {
         Self {
             usage: Usage::default(),
-            room: Room::new(settings.held_bytes_max),
+            budget: MemoryBudget::new(settings.held_bytes_max, settings.caller_held_bytes_max),
             running: AtomicUsize::new(0),
             none_running: Notify::new(),
         }
@@ -130,7 +137,7 @@ impl Lasting {
 }
 
 /// One run in flight.
-pub(crate) struct Running(Arc<Lasting>);
+pub(crate) struct Running(Arc<Shared>);
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -6,58 +6,61 @@
 //! # Layout
 //!
 //! - [`layer`](IdempotencyLayer), [`service`](Idempotency): what is put around a service.
-//! - `route`: from a request to its rules. `decide`: its key, caller, body and fingerprint, and the claim.
-//!   `run`: the call, and how its response is settled. `future`: why a client that hangs up cancels nothing.
-//! - [`reply`](Reply): a response as an outcome. `replay`: the way back. `kept`: which headers are.
-//! - [`header`](structured): the key. [`json`], `fingerprint`: what makes two requests the same.
-//! - [`principal`](Principal): who a caller is. `quota`: how much one may use. `held`: how much memory all may.
+//! - `routes`: from a request to its rules. `identity`: its key and caller. [`hosts`](Hosts): which hosts
+//!   have keys of their own.
+//! - `exchange`: decision and run as one future. [`body`](RequestBody): what both sides read.
+//! - [`stored_response`](Reply): a response as an outcome, and its replay. `header_filter`: which headers are kept.
+//! - `key`, [`structured`]: the key. [`json`], `fingerprint`: what makes two requests the same.
+//! - [`caller`](Principal): who a caller is. `quota`: how much one may use. `budget`: how much memory all may.
 //! - [`profile`](Profile), [`settings`](Settings): what clients see, as data. [`problem`](Problem): refusals.
-//! - [`settle`](Settle), [`granted`](Granted): what handlers say and get. [`decided`](Decided): for logs.
+//! - [`settle`](Settle), [`extract`](Granted): what handlers say and get. [`decided`](Decided): for logs.
 //! - [`openapi`](openapi_fragment): all this for the readers of an API's description.
 
 mod body;
-mod decide;
+mod body_buffer;
+mod budget;
+mod caller;
 mod decided;
-mod fingerprint;
-mod future;
+mod exchange;
 #[cfg(feature = "axum")]
-mod granted;
-mod header;
-mod held;
+mod extract;
+mod fingerprint;
+mod header_filter;
+mod hosts;
+mod identity;
 pub mod json;
-mod kept;
+mod key;
 mod layer;
 mod openapi;
-mod principal;
 mod problem;
 mod profile;
 mod quota;
 mod refusal;
-mod replay;
-mod reply;
-mod route;
-mod run;
+mod routes;
 mod service;
 mod settings;
 mod settle;
+mod stored_response;
 pub mod structured;
 
 pub use body::{RequestBody, ResponseBody};
-pub use decided::Decided;
-pub use future::ResponseFuture;
+#[cfg(feature = "jwt")]
+pub use caller::Jwt;
+pub use caller::{Caller, PeerAddress, Principal};
+pub use decided::{Decided, DecisionKind};
+pub use exchange::ResponseFuture;
 #[cfg(feature = "axum")]
-pub use granted::Granted;
+pub use extract::Granted;
+pub use hosts::Hosts;
+pub use identity::{KeyIdentity, OriginalTarget};
 pub use layer::IdempotencyLayer;
 pub use openapi::openapi_fragment;
-#[cfg(feature = "jwt")]
-pub use principal::Jwt;
-pub use principal::{Caller, PeerAddress, Principal};
 pub use problem::{Code, Problem};
 pub use profile::{
-    BODY_BYTES_MAX_DEFAULT, Bare, KEY_CHARS_MAX_DEFAULT, KeyForm, Names, OnServerError, Presence, Profile,
-    Reach, Rules, Statuses, WhileRunning,
+    BODY_BYTES_MAX_DEFAULT, KEY_CHARS_MAX_DEFAULT, KeyForm, KeyPresence, KeyScope, Names, OnServerError,
+    Profile, Rules, Statuses, UnquotedKeys, WhileRunning,
 };
-pub use reply::Reply;
 pub use service::Idempotency;
 pub use settings::{Quotas, Route, Settings};
 pub use settle::Settle;
+pub use stored_response::Reply;

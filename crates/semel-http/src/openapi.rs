@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::problem::Code;
-use crate::profile::{Bare, Presence, Profile};
+use crate::profile::{KeyPresence, Profile, UnquotedKeys};
 
 /// What a profile means, as components of an OpenAPI 3.1 description: the header's parameter, the refusals as
 /// `application/problem+json`, and the headers of kept responses.
@@ -37,16 +37,16 @@ pub fn openapi_fragment(profile: &Profile) -> Value {
 /// The header that carries the key.
 fn parameter(profile: &Profile) -> Value {
     let quoted = "A structured field String (RFC 8941): \"8e03978e-40d5-43dd-bc93-6894a57f9324\".";
-    let form = match profile.key.bare {
-        Bare::Taken => format!("{quoted} Without the quotes it is the same key."),
-        Bare::Refused => format!("{quoted} The quotes are part of it."),
+    let form = match profile.key.unquoted {
+        UnquotedKeys::Accepted => format!("{quoted} Without the quotes it is the same key."),
+        UnquotedKeys::Refused => format!("{quoted} The quotes are part of it."),
     };
     // The quotes count where they are sent, and each quote or backslash in the key takes two characters.
     let sent_chars_max = profile.key.chars_max.saturating_mul(2).saturating_add(2);
     json!({
         "name": profile.names.key.as_str(),
         "in": "header",
-        "required": profile.rules.presence == Presence::Required,
+        "required": profile.rules.key == KeyPresence::Required,
         "description": format!(
             "Makes retries safe: a request with the same key runs once, and retries get its first response. {form} \
              At most {} characters. Use a new key for every new request.",
@@ -168,7 +168,7 @@ fn by_status(profile: &Profile) -> Vec<(StatusCode, Vec<Code>)> {
 /// profile, so theirs always may.
 fn can_happen(code: Code, profile: &Profile) -> bool {
     let rules = &profile.rules;
-    let is_never_missing = code == Code::KeyMissing && rules.presence == Presence::Optional;
+    let is_never_missing = code == Code::KeyMissing && rules.key == KeyPresence::Optional;
     let is_run_all_the_same = code == Code::StoreUnavailable && rules.on_outage == semel::OnOutage::Open;
     !is_never_missing && !is_run_all_the_same
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode, Version};
 use serde_json::{Map, Value};
 
@@ -138,6 +138,7 @@ pub struct Problem {
     members: Map<String, Value>,
     closes: bool,
     status: Option<StatusCode>,
+    challenge: Option<HeaderValue>,
 }
 
 impl Problem {
@@ -150,6 +151,7 @@ impl Problem {
             members: Map::new(),
             closes: false,
             status: None,
+            challenge: None,
         }
     }
 
@@ -168,6 +170,12 @@ impl Problem {
     /// Another status than its code has.
     pub fn status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
+        self
+    }
+
+    /// What credentials would do: the value of `WWW-Authenticate`, which a 401 must have.
+    pub fn challenge(mut self, challenge: HeaderValue) -> Self {
+        self.challenge = Some(challenge);
         self
     }
 
@@ -201,6 +209,9 @@ impl Problem {
         if let Some(span) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(span)));
         }
+        if let Some(challenge) = self.challenge {
+            headers.insert(WWW_AUTHENTICATE, challenge);
+        }
         // HTTP/2 has no connection header; an unread stream is reset there and disturbs nobody.
         if self.closes && version < Version::HTTP_2 {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -210,7 +221,8 @@ impl Problem {
     }
 }
 
-fn whole_seconds(span: Duration) -> u64 {
+/// Rounded up to whole seconds, and at least one.
+pub(crate) fn whole_seconds(span: Duration) -> u64 {
     let rounded_up = span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0));
     rounded_up.max(1)
 }

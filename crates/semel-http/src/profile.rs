@@ -42,17 +42,17 @@ pub struct Names {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyForm {
     /// What a value without quotes means.
-    pub bare: Bare,
+    pub unquoted: UnquotedKeys,
     /// The longest key, in characters after decoding.
     pub chars_max: usize,
 }
 
 /// What a value without quotes means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Bare {
+pub enum UnquotedKeys {
     /// The same key as with quotes: nearly every client sends it so.
     #[default]
-    Taken,
+    Accepted,
     /// A malformed key.
     Refused,
 }
@@ -85,14 +85,15 @@ pub struct Rules {
     /// Which methods are covered; others pass untouched.
     pub methods: Vec<Method>,
     /// Whether a covered request must have a key.
-    pub presence: Presence,
-    /// How far a key reaches.
-    pub reach: Reach,
+    pub key: KeyPresence,
+    /// What a key is unique within.
+    pub scope: KeyScope,
     /// How long a run is good without renewal.
     pub lease: Duration,
     /// How long a finished one is remembered.
     pub retention: Duration,
-    /// What a run whose process died means.
+    /// What happens after the lease of a run whose end is not known: `Hold` (the default here) keeps the key until an
+    /// operator decides, `Rerun` lets a retry run as the next attempt.
     pub lapse: Lapse,
     /// How many runs may be granted before the key is held; `None` for no bound.
     pub attempts_max: Option<u32>,
@@ -116,7 +117,7 @@ pub struct Rules {
 
 /// Whether a covered request must have a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Presence {
+pub enum KeyPresence {
     /// Without one it passes untouched.
     #[default]
     Optional,
@@ -124,13 +125,13 @@ pub enum Presence {
     Required,
 }
 
-/// How far a key reaches.
+/// What a key is unique within.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
-    /// Over everything that its caller asks for: the same key on another path is a mismatch.
+pub enum KeyScope {
+    /// Everything that its caller asks for: the same key on another path is a mismatch.
     #[default]
     Caller,
-    /// Over one method, path and query: the same key elsewhere is another key.
+    /// One method, path and query: the same key elsewhere is another key.
     Route,
 }
 
@@ -172,7 +173,7 @@ impl Profile {
                 expires: Some(HeaderName::from_static("idempotency-expires")),
                 protected: HeaderName::from_static("idempotency-protected"),
             },
-            key: KeyForm { bare: Bare::Taken, chars_max: KEY_CHARS_MAX_DEFAULT },
+            key: KeyForm { unquoted: UnquotedKeys::Accepted, chars_max: KEY_CHARS_MAX_DEFAULT },
             statuses: Statuses::default(),
             problem_base: "urn:semel:problem:".into(),
             rules: Rules::default(),
@@ -200,11 +201,12 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             methods: vec![Method::POST, Method::PATCH],
-            presence: Presence::default(),
-            reach: Reach::default(),
+            key: KeyPresence::default(),
+            scope: KeyScope::default(),
             lease: semel::LEASE_DEFAULT,
             retention: semel::RETENTION_DEFAULT,
-            lapse: Lapse::default(),
+            // Not the engine's default: behind HTTP nobody sees an attempt number, and "once" must not run twice unasked.
+            lapse: Lapse::Hold,
             attempts_max: None,
             on_server_error: OnServerError::default(),
             statuses_not_kept: [401, 403, 408, 413, 415, 425, 429]

@@ -1,6 +1,7 @@
-//! The service: requests that are not covered pass as they come; the others are decided on.
+//! The service: requests that are not covered pass unchanged; each of the others is an exchange.
 
 use std::mem;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -9,10 +10,10 @@ use http_body::Body;
 use tower_service::Service;
 
 use crate::body::{RequestBody, ResponseBody};
-use crate::decide::{Asked, decide};
-use crate::future::ResponseFuture;
+use crate::exchange::{ResponseFuture, decide, start};
+use crate::identity::client_target;
 use crate::layer::IdempotencyLayer;
-use crate::profile::Presence;
+use crate::profile::KeyPresence;
 
 /// A service with safe retries.
 #[derive(Clone, Debug)]
@@ -24,6 +25,21 @@ pub struct Idempotency<S> {
 impl<S> Idempotency<S> {
     pub(crate) fn new(layer: IdempotencyLayer, service: S) -> Self {
         Self { layer, service }
+    }
+
+    /// The service behind the layer. What is called here is not protected.
+    pub fn get_ref(&self) -> &S {
+        &self.service
+    }
+
+    /// The service behind the layer, to change it.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.service
+    }
+
+    /// The service without the layer.
+    pub fn into_inner(self) -> S {
+        self.service
     }
 }
 
@@ -47,19 +63,19 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let layer = &self.layer.inner;
-        let Some(rules) = layer.routes.rules(request.method(), request.uri().path()) else {
+        let target = client_target(request.extensions(), request.uri());
+        let Some(rules) = layer.routes.rules(request.method(), target.path()) else {
             return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
         };
         let names = &layer.settings.profile.names;
         let has_key = request.headers().contains_key(&names.key)
             || names.key_aliases.iter().any(|alias| request.headers().contains_key(alias));
-        if !has_key && rules.presence == Presence::Optional {
+        if !has_key && rules.key == KeyPresence::Optional {
             return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
         }
         // The one that was ready is the one to be called; its clone may not be.
         let clone = self.service.clone();
         let service = mem::replace(&mut self.service, clone);
-        let asked = Asked { layer: self.layer.clone(), rules: rules.clone(), service };
-        ResponseFuture::deciding(Box::pin(decide(asked, request)))
+        ResponseFuture::exchange(decide(self.layer.clone(), Arc::clone(rules), service, request), start)
     }
 }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use crate::budget;
+use crate::hosts::Hosts;
+use crate::identity::KeyIdentity;
 use crate::profile::{Profile, Rules};
 
 /// Everything that a layer may be told.
@@ -13,20 +16,37 @@ pub struct Settings {
     pub routes: Vec<Route>,
     /// What comes before the caller in the scope of every key: the name of a service that shares its store, say.
     pub scope: Vec<String>,
+    /// Whether each host has keys of its own.
+    pub hosts: Hosts,
+    /// Which identity keys have: that of this version, unless keys of 0.1 are to be found.
+    pub key_identity: KeyIdentity,
     /// How much one caller may use; `None` for no bound.
     pub quotas: Option<Quotas>,
     /// How long to wait for the store to answer a claim.
     pub store_timeout: Duration,
     /// How long the body of a covered request may take to come: until it is whole, it holds room and nothing runs.
     pub body_timeout: Duration,
-    /// How many bytes of bodies may be in memory at once, of covered requests and of the responses to them.
+    /// How many bytes covered requests may make the process hold at once: their bodies, responses that are being kept, and
+    /// stored responses that wait for a slow client. Requests and replays may use three quarters of it; the rest is for
+    /// the responses of runs that were granted.
     pub held_bytes_max: usize,
+    /// How many of these bytes one caller may hold with requests and replays; past that, what it sends is refused with
+    /// 503 and others are served. By default a quarter of all, but not less than 4 MiB.
+    pub caller_held_bytes_max: Option<usize>,
+}
+
+impl Settings {
+    /// The longest request body that ever finds room within `held_bytes_max` and `caller_held_bytes_max`.
+    pub fn admitted_bytes_max(&self) -> usize {
+        budget::admitted_bytes_max(self.held_bytes_max, self.caller_held_bytes_max)
+    }
 }
 
 /// A path with rules of its own.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Which paths: `/charges`, `/charges/{id}`, `/v1/{*rest}`.
+    /// Which paths: `/charges`, `/charges/{id}`, `/v1/{*rest}`. Matched against the path that the client sent, also where a
+    /// router strips a prefix before the layer.
     pub path: String,
     /// The rules; their methods say which requests to these paths are covered.
     pub rules: Rules,
@@ -35,9 +55,9 @@ pub struct Route {
 /// How much one caller may use. Counted by this process, since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quotas {
-    /// Keys that were not there before, in a minute.
+    /// Keys that were not there before, in a minute. A key counts once, also if it is released and sent again.
     pub new_keys_per_minute: Option<u64>,
-    /// Records that are remembered.
+    /// Records that are remembered. An answer that is not kept leaves none.
     pub records: Option<u64>,
     /// Bytes of outcomes that are remembered.
     pub bytes: Option<u64>,
@@ -49,10 +69,13 @@ impl Default for Settings {
             profile: Profile::default(),
             routes: Vec::new(),
             scope: Vec::new(),
+            hosts: Hosts::default(),
+            key_identity: KeyIdentity::default(),
             quotas: None,
             store_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_mins(1),
             held_bytes_max: 256 << 20,
+            caller_held_bytes_max: None,
         }
     }
 }

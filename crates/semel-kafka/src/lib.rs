@@ -12,7 +12,7 @@
 //! let pipeline = Pipeline::new(&Semel::new(MemoryStore::new()), "billing")?;
 //! let source = KafkaSource::connect("127.0.0.1:9092", &["orders"], "billing")?;
 //! let consumer = Consumer::new(pipeline, source);
-//! consumer.run(|_: Arc<Event>, _| async { Ok(Outcome::success(*b"charged")) }).await?;
+//! consumer.run(|_: Arc<Event>, _| async { Ok(Outcome::success("charged")) }).await?;
 //! # Ok(())
 //! # }
 //! ```

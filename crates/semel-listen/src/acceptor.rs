@@ -9,14 +9,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use semel::{Error, ErrorKind, Result};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
-use tokio_rustls::TlsAcceptor;
 
 use crate::config::ListenerConfig;
 use crate::connection::ConnectionConfig;
 use crate::http_service::HttpService;
 use crate::phase::{Phase, no_longer_serving};
 use crate::places::Peers;
-use crate::tls;
+use crate::tls::Certificate;
 
 /// How many connections may wait to be taken.
 const BACKLOG: u32 = 4_096;
@@ -53,7 +52,7 @@ impl Acceptor {
         service: Arc<dyn HttpService>,
         phase: watch::Receiver<Phase>,
     ) -> Result<Self> {
-        let tls = config.tls.as_ref().map(tls::to_clients).transpose()?.map(TlsAcceptor::from);
+        let tls = config.tls.as_ref().map(Certificate::read).transpose()?;
         let (limits, timeouts) = (config.limits, config.timeouts);
         let peers = Peers::new(limits.connections_max, limits.connections_per_peer_max);
         let connections = Arc::new(ConnectionConfig { service, tls, limits, timeouts, phase });
@@ -63,6 +62,11 @@ impl Acceptor {
     /// How many connections there are.
     pub fn peers(&self) -> Arc<Peers> {
         Arc::clone(&self.peers)
+    }
+
+    /// The certificate that clients are shown; `None` if they come by plain HTTP.
+    pub fn certificate(&self) -> Option<Certificate> {
+        self.connections.tls.clone()
     }
 
     /// Where it is.

@@ -1,6 +1,6 @@
 //! What is let in at all, in one form whatever the version of HTTP: origin-form, and one `Host`.
 
-use http::header::{HOST, TRANSFER_ENCODING};
+use http::header::{COOKIE, HOST, TRANSFER_ENCODING};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, Version};
 use http_body::Body;
@@ -53,7 +53,21 @@ pub fn admit<B: Body>(request: &mut Request<B>) -> Result<(), Refused> {
     }
     one_coding(request.headers())?;
     one_host(request)?;
+    one_cookie(request.headers_mut());
     origin_form(request)
+}
+
+/// HTTP/2 may send each pair of a cookie as a field of its own. Whoever reads them behind here, the upstream included, must
+/// find one field, with the pairs in their order (RFC 9113, 8.2.3).
+fn one_cookie(headers: &mut HeaderMap) {
+    if headers.get_all(COOKIE).iter().nth(1).is_none() {
+        return;
+    }
+    let crumbs: Vec<_> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if let Ok(mut cookie) = HeaderValue::from_bytes(&crumbs.join(b"; ".as_slice())) {
+        cookie.set_sensitive(true);
+        headers.insert(COOKIE, cookie);
+    }
 }
 
 /// What was inside a second coding would reach the upstream as if it were the body.

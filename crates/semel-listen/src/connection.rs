@@ -13,11 +13,11 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{interval, sleep, timeout};
-use tokio_rustls::{TlsAcceptor, TlsStream};
+use tokio_rustls::TlsStream;
 
 use crate::config::{Limits, Timeouts};
 use crate::http_service::{ConnectionInfo, HttpService};
@@ -25,6 +25,7 @@ use crate::phase::{Phase, next, no_longer_serving};
 use crate::places::Place;
 use crate::stalls::{Stalls, TrackedBody};
 use crate::stream::{ClientStream, PlainOrTls};
+use crate::tls::Certificate;
 
 /// How often a client of HTTP/2 that says nothing is asked whether it is there.
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -41,7 +42,7 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// What all connections have in common.
 pub(crate) struct ConnectionConfig {
     pub(crate) service: Arc<dyn HttpService>,
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) tls: Option<Certificate>,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) phase: watch::Receiver<Phase>,
@@ -61,6 +62,7 @@ impl ConnectionConfig {
             Ok(Some((Protocol::Http1, line))) => {
                 self.serve_http1(line, ConnectionInfo::new(peer, place, None), phase).await;
             }
+            Ok(Some((Protocol::NotHttp, line))) => refuse_preface(line).await,
             Ok(Some((Protocol::Http2, line))) => {
                 let stalls = Stalls::new();
                 let info = ConnectionInfo::new(peer, place, Some(Arc::clone(&stalls)));
@@ -81,19 +83,25 @@ impl ConnectionConfig {
 
     async fn secured(&self, stream: TcpStream) -> io::Result<PlainOrTls> {
         let Some(tls) = &self.tls else { return Ok(PlainOrTls::Plain(stream)) };
-        let stream = timeout(self.timeouts.handshake, tls.accept(stream)).await.map_err(too_slow)??;
+        let stream =
+            timeout(self.timeouts.handshake, tls.acceptor().accept(stream)).await.map_err(too_slow)??;
         Ok(PlainOrTls::Secured(Box::new(TlsStream::Server(stream))))
     }
 
     async fn spoken(&self, wire: &mut PlainOrTls) -> io::Result<Option<(Protocol, Bytes)>> {
+        let mut agreed = None;
         if let PlainOrTls::Secured(stream) = wire {
             match stream.get_ref().1.alpn_protocol() {
-                Some(b"h2") => return Ok(Some((Protocol::Http2, Bytes::new()))),
+                Some(b"h2") => agreed = Some(Protocol::Http2),
                 Some(_) => return Ok(Some((Protocol::Http1, Bytes::new()))),
                 None => {}
             }
         }
-        timeout(self.timeouts.head, first_bytes(wire)).await.map_err(too_slow)?
+        let spoken = timeout(self.timeouts.head, first_bytes(wire)).await.map_err(too_slow)??;
+        Ok(spoken.map(|(found, first)| match agreed {
+            Some(agreed) if found != agreed => (Protocol::NotHttp, first),
+            _ => (found, first),
+        }))
     }
 
     async fn serve_http1(
@@ -204,26 +212,96 @@ fn too_slow(_: tokio::time::error::Elapsed) -> io::Error {
 enum Protocol {
     Http1,
     Http2,
+    /// Neither: what came is no request, and not what HTTP/2 starts with.
+    NotHttp,
 }
+
+/// How many of a client's first bytes are looked at: the preface of HTTP/2, or a short line that is none of HTTP/1.
+const FIRST_BYTES_MAX: usize = 64;
 
 /// Reads until it is clear what the client speaks; what was read must be read again by whoever speaks it. `None` if
 /// the client left without a word.
 async fn first_bytes(wire: &mut PlainOrTls) -> io::Result<Option<(Protocol, Bytes)>> {
-    let mut bytes = [0_u8; PREFACE.len()];
+    let mut bytes = [0_u8; FIRST_BYTES_MAX];
     let mut length = 0_usize;
-    while let Some(room) = bytes.get_mut(length..) {
-        let read = wire.read(room).await?;
+    loop {
+        let read = wire.read(bytes.get_mut(length..).unwrap_or_default()).await?;
         if read == 0 && length == 0 {
             return Ok(None);
         }
         length = length.saturating_add(read);
         let so_far = bytes.get(..length).unwrap_or_default();
-        if read == 0 || !PREFACE.starts_with(so_far) {
-            return Ok(Some((Protocol::Http1, Bytes::copy_from_slice(so_far))));
-        }
-        if length == PREFACE.len() {
-            break;
+        if let Some(spoken) = protocol_of(so_far).or((read == 0).then_some(Protocol::Http1)) {
+            return Ok(Some((spoken, Bytes::copy_from_slice(so_far))));
         }
     }
-    Ok(Some((Protocol::Http2, Bytes::from_static(PREFACE))))
+}
+
+/// What these first bytes are of; `None` if that takes more of them.
+fn protocol_of(bytes: &[u8]) -> Option<Protocol> {
+    if bytes.starts_with(PREFACE) {
+        return Some(Protocol::Http2);
+    }
+    if PREFACE.starts_with(bytes) {
+        return None;
+    }
+    // No method of HTTP/1 is called so: a client that began like this and went on otherwise meant HTTP/2.
+    let is_preface_gone_wrong = bytes.starts_with(b"PRI ");
+    let is_http = !is_preface_gone_wrong && !is_line_of_something_else(bytes);
+    Some(if is_http { Protocol::Http1 } else { Protocol::NotHttp })
+}
+
+/// Whether these bytes hold a whole line of three words of which neither the target nor the version can be of HTTP/1. A request
+/// that is only malformed gets an answer that its client can read.
+fn is_line_of_something_else(bytes: &[u8]) -> bool {
+    let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return false };
+    let line = bytes.get(..end).unwrap_or_default().trim_ascii_end();
+    let mut words = line.split(|byte| *byte == b' ');
+    let (Some(_), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return false;
+    };
+    let is_target = target.iter().any(|byte| matches!(byte, b'/' | b'*' | b':'));
+    !is_target && !version.starts_with(b"HTTP/")
+}
+
+/// Ends a connection that began with something else than HTTP, as RFC 9113, 3.4 has it: `GOAWAY` with `PROTOCOL_ERROR`, after
+/// the empty `SETTINGS` that a server's side must begin with.
+async fn refuse_preface(line: TokioIo<ClientStream>) {
+    const SETTINGS_AND_GOAWAY: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
+    let mut line = line.into_inner();
+    let refused = async {
+        line.write_all(SETTINGS_AND_GOAWAY).await?;
+        line.shutdown().await
+    };
+    if let Err(error) = refused.await {
+        tracing::debug!(%error, "semel: a client that speaks no HTTP left early");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_bytes_tell_what_a_client_speaks() {
+        for (bytes, spoken) in [
+            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Some(Protocol::Http2)),
+            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nmore", Some(Protocol::Http2)),
+            ("P", None),
+            ("PRI * HT", None),
+            ("PRI * HTTP/2.0\r\n\r\nXX", Some(Protocol::NotHttp)),
+            ("PRI / HTTP/1.1\r\n", Some(Protocol::NotHttp)),
+            ("INVALID CONNECTION PREFACE\r\n\r\n", Some(Protocol::NotHttp)),
+            ("POST / HTTP/1.1\r\n", Some(Protocol::Http1)),
+            ("GET / FOO\r\n", Some(Protocol::Http1)),
+            ("GET  / HTTP/1.1\r\n", Some(Protocol::Http1)),
+            ("CONNECT a:443 HTTP/1.1\r\n", Some(Protocol::Http1)),
+            ("\r\nGET / HTTP/1.1\r\n", Some(Protocol::Http1)),
+            ("INVALID CONNECTION PREF", Some(Protocol::Http1)),
+        ] {
+            assert_eq!(protocol_of(bytes.as_bytes()), spoken, "{bytes:?}");
+        }
+    }
 }

@@ -10,7 +10,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
+use tokio::time::Instant;
 
+use crate::abandonment::Abandonment;
 use crate::places::Place;
 use crate::stalls::{HandedOver, Stalls};
 
@@ -35,6 +37,8 @@ pub struct ConnectionInfo(Arc<Inner>);
 struct Inner {
     peer: SocketAddr,
     requests: AtomicU64,
+    started_at: Instant,
+    abandonment: Abandonment,
     /// Only for connections where an answer that is not read does not block the line.
     stalls: Option<Arc<Stalls>>,
     _place: Place,
@@ -42,12 +46,26 @@ struct Inner {
 
 impl ConnectionInfo {
     pub(crate) fn new(peer: SocketAddr, place: Place, stalls: Option<Arc<Stalls>>) -> Self {
-        Self(Arc::new(Inner { peer, requests: AtomicU64::new(0), stalls, _place: place }))
+        Self(Arc::new(Inner {
+            peer,
+            requests: AtomicU64::new(0),
+            started_at: Instant::now(),
+            abandonment: Abandonment::default(),
+            stalls,
+            _place: place,
+        }))
     }
 
     /// The other end of the connection.
     pub fn peer(&self) -> SocketAddr {
         self.0.peer
+    }
+
+    /// Counts a request that is about to be served. `None` if the client gives up most of its requests, and many: nothing is to be
+    /// begun for it now.
+    pub fn begin(&self) -> Option<Begun> {
+        let second = self.0.started_at.elapsed().as_secs();
+        self.0.abandonment.begin(second).then(|| Begun { connection: self.clone(), has_ended: false })
     }
 
     /// Counts one more request.
@@ -63,5 +81,28 @@ impl ConnectionInfo {
     /// Watches an answer that may not be read.
     pub(crate) fn watch_answer(&self) -> Option<HandedOver> {
         self.0.stalls.as_ref().map(|stalls| stalls.watch())
+    }
+}
+
+/// A request that is served. Dropped before it has ended, it counts as one that its client gave up.
+#[derive(Debug)]
+pub struct Begun {
+    connection: ConnectionInfo,
+    has_ended: bool,
+}
+
+impl Begun {
+    /// Its answer came to its end, whether good or bad.
+    pub fn ended(&mut self) {
+        self.has_ended = true;
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            let inner = &self.connection.0;
+            inner.abandonment.abandon(inner.started_at.elapsed().as_secs());
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The certificate that clients are shown, from PEM files to what rustls wants.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
@@ -11,6 +11,7 @@ use semel::{Error, ErrorKind, Result};
 use semel_config::Table;
 use semel_config::render::{Lines, quoted};
 use semel_config::value::file;
+use tokio_rustls::TlsAcceptor;
 
 /// A certificate and its key, as PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +43,47 @@ impl ServerTls {
     }
 }
 
+/// The certificate that new connections are shown. A clone is the same one.
+#[derive(Clone)]
+pub struct Certificate(Arc<RwLock<TlsAcceptor>>);
+
+impl Certificate {
+    pub(crate) fn read(tls: &ServerTls) -> Result<Self> {
+        Ok(Self(Arc::new(RwLock::new(to_clients(tls)?.into()))))
+    }
+
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads these files, without showing them to anybody yet: what is wrong with them is known before anything changes.
+    pub fn prepare(&self, tls: &ServerTls) -> Result<Prepared> {
+        Ok(Prepared { certificate: self.clone(), next: to_clients(tls)? })
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certificate")
+    }
+}
+
+/// A certificate that was read, and is shown to nobody yet.
+#[must_use = "nobody is shown it before it is put in place"]
+pub struct Prepared {
+    certificate: Certificate,
+    next: Arc<ServerConfig>,
+}
+
+impl Prepared {
+    /// Connections from now on are shown it. Those that there are keep what they agreed on.
+    pub fn put_in_place(self) {
+        *self.certificate.0.write().unwrap_or_else(PoisonError::into_inner) = self.next.into();
+    }
+}
+
 /// What clients are shown.
-pub(crate) fn to_clients(tls: &ServerTls) -> Result<Arc<ServerConfig>> {
+fn to_clients(tls: &ServerTls) -> Result<Arc<ServerConfig>> {
     let chain = certificates(&tls.certificate)?;
     let key = PrivateKeyDer::from_pem_file(&tls.key)
         .map_err(|error| refused(&tls.key, "holds no private key in PEM that can be read", error))?;

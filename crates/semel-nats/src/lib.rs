@@ -12,7 +12,7 @@
 //! let pipeline = Pipeline::new(&Semel::new(MemoryStore::new()), "billing")?;
 //! let source = NatsSource::connect("nats://127.0.0.1:4222", "ORDERS", "billing").open().await?;
 //! let consumer = Consumer::new(pipeline, source);
-//! consumer.run(|_: Arc<Event>, _| async { Ok(Outcome::success(*b"charged")) }).await?;
+//! consumer.run(|_: Arc<Event>, _| async { Ok(Outcome::success("charged")) }).await?;
 //! # Ok(())
 //! # }
 //! ```

@@ -14,7 +14,7 @@
 //!     let transaction = client.transaction().await?;
 //!     transaction.execute("INSERT INTO charges VALUES ($1)", &[&"order-1042"]).await?;
 //!     // Both commit, or neither does; and if the permit was lost meanwhile, nothing can.
-//!     permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await?;
+//!     permit.complete_in(&transaction, Outcome::success("ch_1")).await?;
 //!     transaction.commit().await?;
 //! }
 //! # Ok(())

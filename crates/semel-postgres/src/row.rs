@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use semel::clock::Timestamp;
 use semel::record::{
     Done, Duplicates, EndedAttempt, Grant, Held, HoldReason, Keep, LABEL_BYTES_MAX, Mismatches, PermitId,
@@ -530,7 +531,7 @@ impl<'a> StateColumns<'a> {
         let (Some(kind), Some(bytes)) = (self.outcome_kind.map(outcome_kind), self.outcome) else {
             return Ok(None);
         };
-        let mut outcome = Outcome::new(kind, bytes);
+        let mut outcome = Outcome::new(kind, Bytes::copy_from_slice(bytes));
         if let Some(list) = added.and_then(|added| added.references) {
             for (kind, id) in references(list)? {
                 outcome = outcome.reference(kind, id);

@@ -36,7 +36,7 @@ const CONNECTIONS_MAX: usize = 1_024;
 ///
 /// let transaction = client.transaction().await?;
 /// transaction.execute("INSERT INTO charges VALUES ($1)", &[&"order-1042"]).await?;
-/// permit.complete_in(statements.on(&transaction), Outcome::success(*b"ch_1")).await?;
+/// permit.complete_in(statements.on(&transaction), Outcome::success("ch_1")).await?;
 /// transaction.commit().await?;
 /// # Ok(())
 /// # }

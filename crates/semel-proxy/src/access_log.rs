@@ -104,7 +104,7 @@ impl Entry {
 
     fn decision(&self) -> &'static str {
         match (&self.decided, self.status) {
-            (Some(decided), _) => decided.decision,
+            (Some(decided), _) => decided.decision.as_str(),
             (None, Some(_)) if self.said.code.is_some() => "refused",
             (None, Some(_)) => "pass",
             (None, None) => "gone",
@@ -371,6 +371,8 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use semel_http::DecisionKind;
+
     use super::*;
 
     fn entry() -> Entry {
@@ -380,7 +382,7 @@ mod tests {
         let mut response = Response::new(());
         *response.status_mut() = http::StatusCode::from_u16(409).expect("is a status");
         let key = semel::Key::new("http", "secret").expect("is a key").id();
-        let decided = Decided { decision: "busy", code: Some(Code::InFlight), key: Some(key) };
+        let decided = Decided { decision: DecisionKind::Busy, code: Some(Code::InFlight), key: Some(key) };
         response.extensions_mut().insert(decided);
         let said = Said { code: None, upstream_took: Some(Duration::from_millis(12)) };
         response.extensions_mut().insert(said);

@@ -1,7 +1,6 @@
 //! The service inside the layer: a request goes to the upstream, and its answer comes back.
 
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -13,9 +12,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tower_service::Service;
 
+use super::abandoned::{Abandoned, Exchange};
 use super::access_log::Said;
-use super::request::{Forwarded, Target, strip, strip_request};
-use super::settings::{ProxySettings, UpstreamVersion};
+use super::request::{Forwarded, Target, strip, strip_request, strip_underscores};
+use super::settings::{ProxySettings, UnderscoresInHeaders, UpstreamVersion};
 use super::tunnel::{Lasting, Wanted};
 use super::upstream::{Failure, Sent, Upstream, UpstreamBody};
 use semel_listen::{ClientBody, InFlight, Phase};
@@ -33,6 +33,7 @@ struct Inner {
     forwarded: Forwarded,
     profile: Profile,
     version: UpstreamVersion,
+    underscores: UnderscoresInHeaders,
     upgraded_idle: Duration,
 }
 
@@ -40,6 +41,7 @@ struct Inner {
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) upstream: Arc<Upstream>,
+    pub(super) abandoned: Abandoned,
     pub(super) in_flight: Arc<InFlight>,
     pub(super) phase: watch::Receiver<Phase>,
 }
@@ -52,6 +54,7 @@ impl Forward {
             forwarded: Forwarded::new(settings.listener.tls.is_some(), settings.trusted_proxies.clone()),
             profile: settings.http.profile.clone(),
             version: settings.upstream_version,
+            underscores: settings.underscores_in_headers,
             upgraded_idle: settings.upstream_limits.upgraded_idle,
         })))
     }
@@ -60,7 +63,7 @@ impl Forward {
 impl Service<Request<RequestBody<ClientBody>>> for Forward {
     type Response = Response<UpstreamBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<UpstreamBody>, Infallible>> + Send>>;
+    type Future = Exchange;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -68,7 +71,7 @@ impl Service<Request<RequestBody<ClientBody>>> for Forward {
 
     fn call(&mut self, request: Request<RequestBody<ClientBody>>) -> Self::Future {
         let inner = Arc::clone(&self.0);
-        Box::pin(async move { Ok(inner.carry(request).await) })
+        self.0.shared.abandoned.exchange(async move { inner.carry(request).await })
     }
 }
 
@@ -106,6 +109,9 @@ impl Inner {
         };
         let headers = request.headers_mut();
         strip_request(headers);
+        if self.underscores == UnderscoresInHeaders::Drop {
+            strip_underscores(headers);
+        }
         if let Some(wanted) = &wanted {
             wanted.ask(headers);
         } else if self.version == UpstreamVersion::Http1 && headers.contains_key(TE) {
@@ -144,20 +150,26 @@ impl Inner {
 
     /// What a failure means, for the client and for the key.
     fn failed(&self, failure: &Failure, version: Version, is_claimed: bool) -> Response<UpstreamBody> {
-        metrics::counter!("semel_http_upstream_errors_total", "kind" => failure.word()).increment(1);
-        tracing::warn!(kind = failure.word(), why = %failure, "semel: no answer from the upstream");
+        if !matches!(failure, Failure::Abandoned) {
+            metrics::counter!("semel_http_upstream_errors_total", "kind" => failure.word()).increment(1);
+            tracing::warn!(kind = failure.word(), why = %failure, "semel: no answer from the upstream");
+        }
         let (code, settle) = match failure {
-            Failure::Unreachable(_) => (Code::UpstreamUnreachable, Settle::Release),
-            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched => {
+            Failure::Unreachable(_) | Failure::Refused(_) | Failure::Abandoned => {
+                (Code::UpstreamUnreachable, Settle::Release)
+            }
+            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched | Failure::Malformed(_) => {
                 (Code::OutcomeUnknown, Settle::Unknown)
             }
             Failure::Incomplete => (Code::BodyIncomplete, Settle::Unknown),
         };
         let problem = Problem::new(code, failure.to_string());
         let problem = match failure {
-            Failure::Unreachable(_) => problem.retry_after(UNREACHABLE_RETRY),
+            Failure::Unreachable(_) | Failure::Refused(_) => problem.retry_after(UNREACHABLE_RETRY),
             Failure::Incomplete => problem.closing(),
-            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched => problem,
+            // An answer came, and was not good: that is no gateway's time-out.
+            Failure::Malformed(_) => problem.status(StatusCode::BAD_GATEWAY),
+            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched | Failure::Abandoned => problem,
         };
         self.refused(problem, version, is_claimed.then_some(settle))
     }

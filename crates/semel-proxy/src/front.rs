@@ -22,7 +22,9 @@ use super::access_log::{Entry, Log, Tally};
 use super::forward::Forward;
 use super::request::strip_trailers;
 use super::upstream::UpstreamBody;
-use semel_listen::{ClientBody, ConnectionInfo, HttpService, InFlight, ServiceBody, ServiceFuture, admit};
+use semel_listen::{
+    Begun, ClientBody, ConnectionInfo, HttpService, InFlight, ServiceBody, ServiceFuture, admit,
+};
 
 /// When to come back to a proxy that has too much to do.
 const OVERLOAD_RETRY: Duration = Duration::from_secs(1);
@@ -105,7 +107,8 @@ impl HttpService for Front {
 impl Front {
     async fn answer(&self, request: Request<Incoming>, connection: &ConnectionInfo) -> Response<ServiceBody> {
         let chain = self.chain();
-        let in_flight = self.in_flight.enter();
+        let mut begun = connection.begin();
+        let in_flight = begun.as_ref().and_then(|_| self.in_flight.enter());
         let has_room = in_flight.is_some();
         let mut entry = Entry::new(Arc::clone(&self.observed), &request, connection.peer(), in_flight);
         let response = if has_room {
@@ -115,7 +118,10 @@ impl Front {
             chain.refused(overloaded(), &request)
         };
         entry.answered(&response);
-        response.map(|body| Answered::new(body, entry).boxed_unsync())
+        if !has_room && let Some(begun) = &mut begun {
+            begun.ended();
+        }
+        response.map(|body| Answered::new(body, entry, begun).boxed_unsync())
     }
 }
 
@@ -160,14 +166,27 @@ fn overloaded() -> Problem {
 struct Answered {
     body: ResponseBody<UpstreamBody>,
     entry: Entry,
+    begun: Option<Begun>,
 }
 
 impl Answered {
-    fn new(body: ResponseBody<UpstreamBody>, mut entry: Entry) -> Self {
-        if body.is_end_stream() {
-            entry.ended();
+    fn new(body: ResponseBody<UpstreamBody>, entry: Entry, begun: Option<Begun>) -> Self {
+        let mut answered = Self { body, entry, begun };
+        if answered.body.is_end_stream() {
+            answered.ended();
         }
-        Self { body, entry }
+        answered
+    }
+
+    fn ended(&mut self) {
+        self.entry.ended();
+        self.not_abandoned();
+    }
+
+    fn not_abandoned(&mut self) {
+        if let Some(begun) = &mut self.begun {
+            begun.ended();
+        }
     }
 }
 
@@ -183,7 +202,10 @@ impl Body for Answered {
         if let Poll::Ready(frame) = &polled
             && (frame.is_none() || self.body.is_end_stream())
         {
-            self.entry.ended();
+            self.ended();
+        }
+        if let Poll::Ready(Some(Err(_))) = &polled {
+            self.not_abandoned();
         }
         polled.map_err(Into::into)
     }

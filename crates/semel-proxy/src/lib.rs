@@ -9,8 +9,10 @@
 //! - [`proxy`](Proxy): started, reloaded, drained; what answers on the admin listener is [injected](AdminSide).
 //! - `request`, `upstream`: the other side, and what becomes of a request's head on its way there.
 //! - `front`: what every request goes through. `access_log`: what is noted of it.
+//! - `abandoned`: what becomes of an exchange whose client left.
 //! - `tunnel`: connections that became something else than HTTP.
 
+mod abandoned;
 mod access_log;
 pub mod config;
 mod forward;
@@ -23,5 +25,5 @@ mod upstream;
 
 pub use proxy::{AdminSide, Proxy, Running, Starting};
 pub use semel_listen::Drained;
-pub use settings::{AccessLog, ProxySettings, UpstreamLimits, UpstreamVersion};
+pub use settings::{AccessLog, ProxySettings, UnderscoresInHeaders, UpstreamLimits, UpstreamVersion};
 pub use upstream::UpstreamBody;

@@ -12,12 +12,13 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::abandoned::Abandoned;
 use super::access_log::{Form, Log};
 use super::forward::{Forward, Shared};
 use super::front::{Front, Observed};
 use super::settings::{ProxySettings, UpstreamLimits};
 use super::upstream::Upstream;
-use semel_listen::{Acceptor, Drained, InFlight, Peers, Phase, listen};
+use semel_listen::{Acceptor, Certificate, Drained, InFlight, Peers, Phase, listen};
 use semel_ops::store_url::{Address, Opened, WakeUps};
 
 /// How often connections to the upstream are looked through.
@@ -31,6 +32,7 @@ pub struct Proxy {
     settings: ProxySettings,
     front: Arc<Front>,
     peers: Arc<Peers>,
+    certificate: Option<Certificate>,
     shared: Shared,
     phase: watch::Sender<Phase>,
     semel: Semel,
@@ -89,8 +91,10 @@ impl Proxy {
         )?;
 
         let (phase, watched) = watch::channel(Phase::Serving);
+        let abandoned = Abandoned::new();
         let shared = Shared {
-            upstream: Arc::new(Upstream::new(&settings)?),
+            upstream: Arc::new(Upstream::new(&settings, abandoned.clone())?),
+            abandoned,
             in_flight: InFlight::new(settings.listener.limits.in_flight_max),
             phase: watched.clone(),
         };
@@ -100,7 +104,7 @@ impl Proxy {
         let body_idle = settings.listener.timeouts.body_idle;
         let front = Arc::new(Front::new(layer, forward, in_flight, Observed::new(log), body_idle));
         let acceptor = Acceptor::new(listener, &settings.listener, Arc::clone(&front) as _, watched.clone())?;
-        let (listening, peers) = (acceptor.address()?, acceptor.peers());
+        let (listening, peers, certificate) = (acceptor.address()?, acceptor.peers(), acceptor.certificate());
         let running = || Running {
             semel: semel.clone(),
             store: Arc::clone(&opened),
@@ -120,6 +124,7 @@ impl Proxy {
             settings,
             front,
             peers,
+            certificate,
             shared,
             phase,
             semel,
@@ -142,23 +147,31 @@ impl Proxy {
         &self.survives
     }
 
-    /// Takes new rules, callers, profile and trusted proxies. Requests that are under way end by the old ones. If the
-    /// new ones cannot be, the old ones stay.
+    /// Takes new rules, callers, profile, trusted proxies, and the certificate as its files are now. Requests that are under way
+    /// end by the old ones. If one of the new ones cannot be, all old ones stay.
     pub fn reload(&self, mut settings: ProxySettings) -> Result<()> {
         settings.http.body_timeout = settings.listener.timeouts.body;
         // Where requests go, and what they go through, is not changed under way.
         settings.upstream = self.settings.upstream.clone();
         settings.upstream_version = self.settings.upstream_version;
+        let certificate = match (&self.certificate, &settings.listener.tls) {
+            (Some(certificate), Some(tls)) => Some(certificate.prepare(tls)?),
+            // From plain to TLS, or back, takes a restart.
+            _ => None,
+        };
         let layer = self.front.layer().reloaded(settings.principal.clone(), settings.http.clone())?;
         self.front.replace(layer, Forward::new(&settings, self.shared.clone())?);
+        if let Some(certificate) = certificate {
+            certificate.put_in_place();
+        }
         Ok(())
     }
 
     /// What of these settings would need a restart, in words for people.
     pub fn needs_restart(&self, settings: &ProxySettings) -> Vec<&'static str> {
         let now = &self.settings;
-        let bounds =
-            |of: &ProxySettings| (of.listener.limits, of.upstream_limits.idle_max, of.http.held_bytes_max);
+        let held = |of: &ProxySettings| (of.http.held_bytes_max, of.http.caller_held_bytes_max);
+        let bounds = |of: &ProxySettings| (of.listener.limits, of.upstream_limits.idle_max, held(of));
         let timeouts = |of: &ProxySettings| {
             let upstream = UpstreamLimits { idle_max: 0, ..of.upstream_limits };
             (of.listener.timeouts, upstream, of.http.store_timeout)
@@ -172,7 +185,7 @@ impl Proxy {
             ("the upstream's version", now.upstream_version != settings.upstream_version),
             ("the upstream's authorities", now.upstream_authorities != settings.upstream_authorities),
             ("store", now.store != settings.store),
-            ("tls", now.listener.tls != settings.listener.tls),
+            ("tls", now.listener.tls.is_some() != settings.listener.tls.is_some()),
             ("the access log", now.access_log != settings.access_log),
             ("bounds", bounds(now) != bounds(settings)),
             ("timeouts", timeouts(now) != timeouts(settings)),

@@ -8,8 +8,10 @@
 use std::net::IpAddr;
 
 use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
+    AGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE,
+    CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, DATE,
+    EXPECT, EXPIRES, FORWARDED, HOST, LOCATION, RETRY_AFTER, SET_COOKIE, STRICT_TRANSPORT_SECURITY, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE, VARY, WWW_AUTHENTICATE,
 };
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, Version};
@@ -36,6 +38,11 @@ pub(crate) fn strip_request(headers: &mut HeaderMap) {
     }
 }
 
+/// Takes out headers with an underscore in their name: to some services they are the same as those with a hyphen.
+pub(crate) fn strip_underscores(headers: &mut HeaderMap) {
+    remove_where(headers, |name| name.contains('_'));
+}
+
 /// Takes out of a request's trailers what only a head may say: how the message is framed, where it goes, whose it is and
 /// what it must happen once under. The proxy has decided all that from the head; nobody may hear something else later.
 pub(crate) fn strip_trailers(trailers: &mut HeaderMap) {
@@ -43,8 +50,49 @@ pub(crate) fn strip_trailers(trailers: &mut HeaderMap) {
     for name in [&AUTHORIZATION, &CONTENT_LENGTH, &COOKIE, &EXPECT, &FORWARDED, &HOST, &TRAILER] {
         trailers.remove(name);
     }
-    remove_where(trailers, |name| name.ends_with("idempotency-key") || name.starts_with("x-forwarded-"));
+    remove_where(trailers, |name| {
+        name.ends_with("idempotency-key") || name.starts_with("x-forwarded-") || name.contains('_')
+    });
 }
+
+/// Takes out of an answer's trailers what RFC 9110, 6.5.1 keeps out of them: framing, routing, authentication, cookies, how
+/// the content is to be read, and how the answer is to be handled. Everything else passes: `grpc-status`, checksums.
+pub(crate) fn strip_response_trailers(trailers: &mut HeaderMap) {
+    strip(trailers);
+    for name in &NEVER_IN_RESPONSE_TRAILERS {
+        trailers.remove(name);
+    }
+    // What says that an answer is stored, until when and whether it is protected is for the proxy's own head.
+    remove_where(trailers, |name| name.starts_with("idempoten"));
+}
+
+/// Fields of an answer that are read before its body, or decide who may see it.
+const NEVER_IN_RESPONSE_TRAILERS: [HeaderName; 24] = [
+    AGE,
+    AUTHORIZATION,
+    CACHE_CONTROL,
+    CONTENT_DISPOSITION,
+    CONTENT_ENCODING,
+    CONTENT_LANGUAGE,
+    CONTENT_LENGTH,
+    CONTENT_LOCATION,
+    CONTENT_RANGE,
+    CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE,
+    COOKIE,
+    DATE,
+    EXPECT,
+    EXPIRES,
+    FORWARDED,
+    HOST,
+    LOCATION,
+    RETRY_AFTER,
+    SET_COOKIE,
+    STRICT_TRANSPORT_SECURITY,
+    TRAILER,
+    VARY,
+    WWW_AUTHENTICATE,
+];
 
 /// Takes out what one side said to this proxy alone.
 pub(crate) fn strip(headers: &mut HeaderMap) {

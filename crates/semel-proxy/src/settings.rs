@@ -30,6 +30,8 @@ pub struct ProxySettings {
     pub upstream_version: UpstreamVersion,
     /// Proxies in front of this one: what they say in `X-Forwarded-…` is passed on, and what others say is replaced.
     pub trusted_proxies: Vec<IpNet>,
+    /// What becomes of request headers with an underscore in their name.
+    pub underscores_in_headers: UnderscoresInHeaders,
     /// Where health, metrics and the dashboard are; `None` for nowhere.
     pub admin: Option<SocketAddr>,
     /// The file with the tokens of those who may look at the dashboard there, and act; without one, everybody on this machine may.
@@ -50,6 +52,17 @@ pub enum UpstreamVersion {
     Http1,
     /// HTTP/2, without asking first if the upstream is plain.
     Http2,
+}
+
+/// What becomes of request headers with an underscore in their name. To a service that turns names into variables, as CGI does,
+/// `X_Forwarded_For` is `X-Forwarded-For`, and the client would say where it comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnderscoresInHeaders {
+    /// The upstream does not see them.
+    #[default]
+    Drop,
+    /// They are passed on, in heads; never in trailers.
+    Pass,
 }
 
 /// What is written of each request.

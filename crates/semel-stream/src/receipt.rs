@@ -45,6 +45,6 @@ impl Receipt {
 
 /// The outcome of an event that was put aside after so many attempts, the last of which failed with this error.
 pub fn dead_letter(attempts: u32, error: &str) -> Outcome {
-    Outcome::new(OutcomeKind::from_word(DEAD_LETTER_KIND), *b"")
+    Outcome::new(OutcomeKind::from_word(DEAD_LETTER_KIND), "")
         .details(&json!({ "attempts": attempts, "error": error }))
 }

@@ -233,7 +233,7 @@ impl Caller {
 
     async fn complete(&mut self, permit: &Permit) {
         loop {
-            let outcome = Outcome::success(self.rng.random::<[u8; 32]>());
+            let outcome = Outcome::success(self.rng.random::<[u8; 32]>().to_vec());
             let ending = (permit.id(), Ending::Done(outcome.clone()));
             self.book.note(permit.key(), |account| account.settling.push(ending.clone()));
             match self.insist(permit.key(), || permit.complete(outcome.clone())).await {
@@ -440,7 +440,7 @@ async fn settle(semel: &Semel, book: &Book, key: &Key, found: Option<Record>) ->
         other => return Err(format!("it cannot be claimed: {other:?}")),
     };
     book.granted(&permit);
-    let outcome = Outcome::success(*b"settled");
+    let outcome = Outcome::success("settled");
     let ending = (permit.id(), Ending::Done(outcome.clone()));
     book.note(key, |account| account.settling.push(ending.clone()));
     permit.complete(outcome.clone()).await.map_err(|error| format!("it cannot be completed: {error:?}"))?;

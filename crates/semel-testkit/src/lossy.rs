@@ -416,7 +416,7 @@ impl Trial<'_> {
 
     /// Ends the run without any fault and has it replayed: the key is not stuck.
     async fn ends_well(&self, permit: &Permit) -> Tested {
-        let outcome = Outcome::success(*b"in the end");
+        let outcome = Outcome::success("in the end");
         patiently(|| permit.complete(outcome.clone())).await?;
         self.replays(permit.key(), &outcome).await
     }
@@ -435,7 +435,7 @@ impl Trial<'_> {
         if permit.attempt() != attempt {
             return Err(format!("attempt {} came next, not {attempt}", permit.attempt()));
         }
-        permit.complete(Outcome::success([])).await.map_err(|error| format!("could not complete: {error:?}"))
+        permit.complete(Outcome::success("")).await.map_err(|error| format!("could not complete: {error:?}"))
     }
 }
 
@@ -623,7 +623,7 @@ async fn claim(trial: &Trial<'_>) -> Tested {
 async fn complete(trial: &Trial<'_>) -> Tested {
     let key = key("lost-complete")?;
     let permit = trial.granted(&key).await?;
-    let outcome = Outcome::success(*b"paid");
+    let outcome = Outcome::success("paid");
     trial.ask(&key, || permit.complete(outcome.clone())).await?;
     trial.replays(&key, &outcome).await
 }
@@ -673,7 +673,7 @@ async fn step(trial: &Trial<'_>) -> Tested {
 }
 
 async fn record_once(trial: &Trial<'_>) -> Tested {
-    let (key, permit_id, outcome) = (key("lost-record")?, sample::permit_id(), Outcome::success(*b"seen"));
+    let (key, permit_id, outcome) = (key("lost-record")?, sample::permit_id(), Outcome::success("seen"));
     let record = || trial.through.record_once(Claim::new(&key).permit_id(permit_id), outcome.clone());
     match trial.ask(&key, record).await? {
         RecordedOnce::Recorded(_) => trial.replays(&key, &outcome).await,
@@ -697,7 +697,7 @@ async fn held(trial: &Trial<'_>) -> Tested<semel::Key> {
 }
 
 async fn resolve_done(trial: &Trial<'_>) -> Tested {
-    let (key, outcome) = (held(trial).await?, Outcome::success(*b"it landed"));
+    let (key, outcome) = (held(trial).await?, Outcome::success("it landed"));
     match trial.ask(&key, || trial.through.resolve(&key, Resolution::Done(outcome.clone()))).await? {
         Resolved::Resolved => trial.replays(&key, &outcome).await,
         Resolved::NotHeld => Err("was told that its own resolution did not take".to_owned()),
@@ -754,7 +754,7 @@ fn first_key(permits: &[Permit]) -> Tested<&Key> {
 }
 
 async fn complete_all(trial: &Trial<'_>) -> Tested {
-    let (permits, outcome) = (granted_together(trial).await?, Outcome::success(*b"all paid"));
+    let (permits, outcome) = (granted_together(trial).await?, Outcome::success("all paid"));
     let complete = || trial.through.complete_all(&permits, outcome.clone());
     trial.ask(first_key(&permits)?, complete).await?;
     for permit in &permits {

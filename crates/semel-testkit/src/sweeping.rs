@@ -187,7 +187,7 @@ async fn preload(store: &Arc<dyn Store>, records: usize, keep: Duration) -> Resu
 }
 
 fn batch(records: usize, keep: Duration) -> Result<Vec<Swap>> {
-    let outcome = Outcome::success(*b"done long ago");
+    let outcome = Outcome::success("done long ago");
     let swap = |_| {
         let ask = semel::machine::claim::Ask { retention: keep, ..sample::ask(&sample::key("sweeping")?) };
         let next = sample::done(&ask, &outcome)?.next;
@@ -281,7 +281,7 @@ async fn turn(semel: &Semel, claims: &mut Claims) -> Result<()> {
         claims.errors.push(format!("the first claim of a key was told {decision:?}"));
         return Ok(());
     };
-    permit.complete(Outcome::success(*b"done")).await?;
+    permit.complete(Outcome::success("done")).await?;
     claims.done.push(key.id());
     Ok(())
 }

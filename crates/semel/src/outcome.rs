@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::Value;
 
 /// How a run ended, in one word.
@@ -46,7 +47,7 @@ impl fmt::Debug for OutcomeKind {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Outcome {
     kind: OutcomeKind,
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     notes: Option<Arc<Notes>>,
 }
 
@@ -67,18 +68,19 @@ pub struct Reference {
 }
 
 impl Outcome {
-    /// An outcome of any kind.
-    pub fn new(kind: OutcomeKind, bytes: impl Into<Arc<[u8]>>) -> Self {
+    /// An outcome of any kind. The bytes are shared with the record and never copied; a slice of a larger buffer keeps
+    /// that buffer for as long as the record is in memory.
+    pub fn new(kind: OutcomeKind, bytes: impl Into<Bytes>) -> Self {
         Self { kind, bytes: bytes.into(), notes: None }
     }
 
     /// The work did what it was asked to; every retry gets these bytes.
-    pub fn success(bytes: impl Into<Arc<[u8]>>) -> Self {
+    pub fn success(bytes: impl Into<Bytes>) -> Self {
         Self::new(OutcomeKind::Success, bytes)
     }
 
     /// The work failed for good; every retry gets these bytes.
-    pub fn failure(bytes: impl Into<Arc<[u8]>>) -> Self {
+    pub fn failure(bytes: impl Into<Bytes>) -> Self {
         Self::new(OutcomeKind::Failure, bytes)
     }
 
@@ -103,7 +105,7 @@ impl Outcome {
     }
 
     /// The bytes, exactly as the run gave them.
-    pub fn bytes(&self) -> &Arc<[u8]> {
+    pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
@@ -156,10 +158,10 @@ mod tests {
 
     #[test]
     fn every_part_counts_for_sameness() {
-        let base = || Outcome::success(*b"paid");
+        let base = || Outcome::success("paid");
         assert_eq!(base(), base());
-        assert_ne!(base(), Outcome::failure(*b"paid"));
-        assert_ne!(base(), Outcome::success(*b"paid!"));
+        assert_ne!(base(), Outcome::failure("paid"));
+        assert_ne!(base(), Outcome::success("paid!"));
         assert_ne!(base(), base().reference("charge", "c"));
         assert_ne!(base().reference("charge", "c"), base().reference("order", "c"));
         assert_ne!(
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn debug_output_shows_lengths_never_contents() {
-        let shown = format!("{:?}", Outcome::success(*b"secret").details(&json!("hidden")));
+        let shown = format!("{:?}", Outcome::success("secret").details(&json!("hidden")));
         assert_eq!(shown, "Outcome(success, 6 bytes, details of 8 bytes)");
     }
 

@@ -77,7 +77,8 @@ pub struct Record {
     pub version: Version,
     /// Where the work stands.
     pub state: State,
-    /// How often a run was granted for this record: 1, 2, 3 …
+    /// How often a run was granted for this record: 1, 2, 3 …; 0 if the only one was given back with nothing to
+    /// remember.
     pub attempt: u32,
     /// How many attempts no longer count against `attempts_max`, because an operator released the record.
     pub attempts_forgiven: u32,
@@ -271,6 +272,21 @@ pub struct Step {
     pub value: Arc<[u8]>,
 }
 
+/// The note that a running record has among its steps once its run has reported that its outcome is unknown. No step of
+/// any work has this name. Kept as a step, every store and every earlier release can keep it.
+const OUTCOME_UNKNOWN: &str = "semel:outcome-unknown";
+
+impl Step {
+    pub(crate) fn outcome_unknown() -> Self {
+        Self { name: OUTCOME_UNKNOWN.into(), value: Arc::from([]) }
+    }
+
+    /// Whether the work may not give its steps this name.
+    pub(crate) fn is_reserved(name: &str) -> bool {
+        name == OUTCOME_UNKNOWN
+    }
+}
+
 impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Step({}, {} bytes)", self.name, self.value.len())
@@ -358,7 +374,7 @@ impl Record {
                 held_at: running.lease_until(),
                 reason: HoldReason::Lapsed,
                 probed_at: None,
-                steps: running.steps.clone(),
+                steps: self.finished_steps().cloned().collect(),
             }),
             State::Running(_) | State::Done(_) | State::Released(_) | State::Held(_) => None,
         }
@@ -369,8 +385,11 @@ impl Record {
         self.past_attempts.iter().cloned().chain(self.ended_attempt())
     }
 
-    /// The attempt that the state speaks of, if it is over.
+    /// The attempt that the state speaks of, if it is over. One that was given back does not count.
     pub(crate) fn ended_attempt(&self) -> Option<EndedAttempt> {
+        if self.attempt == 0 {
+            return None;
+        }
         let (grant, until, end, reason) = match &self.state {
             State::Running(_) => return None,
             State::Done(done) => (&done.grant, done.settled_at, AttemptEnd::Completed, ""),
@@ -469,7 +488,17 @@ impl Record {
         }
     }
 
-    /// The steps that need not be repeated.
+    /// Whether it runs, and its run has reported that its outcome is unknown.
+    pub fn outcome_is_unknown(&self) -> bool {
+        self.steps().iter().any(|step| Step::is_reserved(&step.name))
+    }
+
+    /// The steps that need not be repeated, without what a run noted for as long as it runs.
+    pub fn finished_steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps().iter().filter(|step| !Step::is_reserved(&step.name))
+    }
+
+    /// Everything that is kept as a step: for stores. Readers want [`finished_steps`](Self::finished_steps).
     pub fn steps(&self) -> &[Step] {
         match &self.state {
             State::Running(Running { steps, .. })

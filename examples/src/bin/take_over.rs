@@ -23,9 +23,9 @@ async fn main() -> anyhow::Result<()> {
     let second = run(&semel, &key).await?;
     println!("second worker: attempt {}, fence {}", second.attempt(), second.fence());
     println!("               label {} (from the first attempt)", print_label(&second).await?);
-    second.complete(Outcome::success(*b"shipped")).await?;
+    second.complete(Outcome::success("shipped")).await?;
 
-    match first.complete(Outcome::success(*b"shipped, too")).await {
+    match first.complete(Outcome::success("shipped, too")).await {
         Ok(()) => println!("first worker:  completed a run that was not its own"),
         Err(error) => println!("first worker:  comes back and is told: {error}"),
     }

@@ -4,6 +4,7 @@
 //! # Layout
 //! - [`Client`]: one raw connection of HTTP/1.1; [`Request`], [`Answer`]: what it sends and reads; [`blocking`]: the same
 //!   client without a runtime.
+//! - [`frames`]: HTTP/2, written by hand.
 //! - [`Upstream`]: a service that counts and records requests, answers slowly, never, or as a script says.
 //! - [`Program`]: a child process. [`Proxy`], [`Server`]: `semel proxy` and `semel serve`; [`Token`]: for callers of a server.
 //! - [`Browser`], [`Page`]: Chromium without a window.
@@ -21,6 +22,7 @@ pub mod blocking;
 mod browser;
 mod buffered;
 pub mod client;
+pub mod frames;
 mod program;
 mod proxy;
 mod request;

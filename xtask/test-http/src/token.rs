@@ -59,7 +59,7 @@ impl Token {
     }
 
     /// What the server's file says of it.
-    pub(crate) fn toml(&self) -> String {
+    pub fn toml(&self) -> String {
         let digest = Sha256::digest(self.text.as_bytes());
         let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         let scope = if self.scope.is_empty() {

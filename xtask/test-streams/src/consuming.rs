@@ -32,7 +32,7 @@ fn consume(
             tokio::time::sleep(Duration::from_millis(2)).await;
             let key = event.header_value(KEY_HEADER).unwrap().to_owned();
             *effects.lock().unwrap().entry(key).or_default() += 1;
-            Ok(Outcome::success(*b"done"))
+            Ok(Outcome::success("done"))
         }
     }));
     (stopper, running)

@@ -26,7 +26,7 @@ impl Effects {
         move |event, _| {
             let said = String::from_utf8_lossy(&event.payload).into_owned();
             *effects.0.lock().unwrap().entry(said).or_default() += 1;
-            ready(Ok(Outcome::success(*b"done")))
+            ready(Ok(Outcome::success("done")))
         }
     }
 

@@ -101,9 +101,12 @@ fn life(record: &Record, now: Timestamp) -> Vec<(&'static str, String)> {
     life.push(("attempt", attempts(record)));
     life.extend(of_state(record, at));
     life.push(("last write", format!("{}   version {}", at(record.changed_at), record.version.get())));
-    let steps =
-        record.steps().iter().map(|step| format!("{} ({})", step.name, bytes::size(step.value.len() as u64)));
-    life.extend((!record.steps().is_empty()).then(|| ("steps done", steps.collect::<Vec<_>>().join(", "))));
+    let unknown = "unknown: the run reported that it does not know whether its effect landed";
+    life.extend(record.outcome_is_unknown().then(|| ("outcome", unknown.to_owned())));
+    let steps = record
+        .finished_steps()
+        .map(|step| format!("{} ({})", step.name, bytes::size(step.value.len() as u64)));
+    life.push(("steps done", steps.collect::<Vec<_>>().join(", ")));
     life.push(("on lapse", lapse(record.lapse).to_owned()));
     life.push(("retention", format!("{} once settled", span::shown(record.retention))));
     life.push(("duplicates", duplicates(record, at)));

@@ -366,7 +366,7 @@ mod tests {
     /// A done record with details of so many bytes, and next to no outcome.
     fn with_details(number: usize, bytes: usize) -> Record {
         let settled_at = Timestamp::from_micros(5);
-        let outcome = Outcome::success(*b"x").details(&json!("d".repeat(bytes)));
+        let outcome = Outcome::success("x").details(&json!("d".repeat(bytes)));
         Record {
             key: Key::new("charge", &number.to_string()).expect("is fine"),
             fingerprint: None,

@@ -36,7 +36,7 @@ async fn done(semel: &Semel) {
     let fingerprint = Fingerprint::of(&("EUR", 4_200)).expect("is JSON");
     let permit =
         run(semel, Claim::new(&key("order-1")).fingerprint(fingerprint).label("POST /charges")).await;
-    let outcome = Outcome::success(*b"{\"id\":\"ch_1\"}")
+    let outcome = Outcome::success("{\"id\":\"ch_1\"}")
         .reference("charge", "ch_1")
         .reference("account", "acct_9")
         .details(&json!({ "fee": 12 }));
@@ -45,7 +45,7 @@ async fn done(semel: &Semel) {
     let mismatch = semel.claim(Claim::new(&key("order-1")).fingerprint(other)).await.expect("is answered");
     assert!(matches!(mismatch, Decision::Mismatch(_)));
     let permit = run(semel, Claim::new(&key("order-2"))).await;
-    permit.complete(Outcome::failure([0, 1, 2, 0xff])).await.expect("is completed");
+    permit.complete(Outcome::failure(vec![0, 1, 2, 0xff])).await.expect("is completed");
 }
 
 /// Has a key held: its lease lapses under `hold`, and somebody asks.

@@ -48,7 +48,7 @@ fn swap(number: usize, outcome: &Outcome) -> Swap {
 #[test]
 fn the_first_page_of_many_records_comes_at_once() {
     let place = Place::file();
-    fill(&place, 200_000, &Outcome::success([7_u8; 150]));
+    fill(&place, 200_000, &Outcome::success(vec![7_u8; 150]));
     let took = wait_for(async {
         let store = place.url().parse::<Address>().expect("is fine").open().await.expect("opens");
         #[expect(clippy::disallowed_methods, reason = "a test that measures")]

@@ -48,7 +48,7 @@ fn a_sweep_removes_what_is_past_its_time_and_nothing_else(place: &Place) {
         for number in 0..5 {
             let key = Key::new("charge", &format!("brief-{number}")).expect("is fine");
             let permit = run(&semel, Claim::new(&key).retention(Duration::from_millis(1))).await;
-            permit.complete(Outcome::success(*b"x")).await.expect("is completed");
+            permit.complete(Outcome::success("x")).await.expect("is completed");
         }
     });
     let first = on(place, "sweep --limit 2 --json").json();

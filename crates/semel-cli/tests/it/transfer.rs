@@ -115,7 +115,7 @@ fn a_record_that_is_there_is_left_alone(place: &Place) {
     let there = place.another();
     there.with(async |semel| {
         let permit = run(&semel, Claim::new(&key("order-1"))).await;
-        permit.complete(Outcome::success(*b"its own")).await.expect("is completed");
+        permit.complete(Outcome::success("its own")).await.expect("is completed");
     });
     let report = Exported::of(place).import_to(&there, "").json();
     assert_eq!((&report["other_there"], &report["imported"]), (&1.into(), &5.into()), "{report}");
@@ -279,11 +279,7 @@ fn whoever_compares_fences_is_told_that_they_start_anew() {
     place.with(async |semel| {
         for number in 0..50 {
             let key = semel::Key::new("charge", &format!("order-{number}")).expect("is fine");
-            run(&semel, Claim::new(&key))
-                .await
-                .complete(Outcome::success(*b"x"))
-                .await
-                .expect("is completed");
+            run(&semel, Claim::new(&key)).await.complete(Outcome::success("x")).await.expect("is completed");
         }
     });
     let said = Exported::of(&place).import_to(&place.another(), "");

@@ -138,7 +138,7 @@ async fn claims_and_completes_beside_a_damaged_key_succeed_and_only_that_key_is_
         }
         let mut completes = JoinSet::new();
         for permit in permits {
-            completes.spawn(async move { permit.complete(Outcome::success(*b"done")).await });
+            completes.spawn(async move { permit.complete(Outcome::success("done")).await });
         }
         let damaged = semel.claim(Claim::new(&key(NAME)));
         let (ended, damaged) = tokio::join!(completes.join_all(), damaged);

@@ -20,7 +20,7 @@ fn key(number: usize) -> Key {
 }
 
 fn swap(number: usize) -> Swap {
-    let write = sample::done(&sample::ask(&key(number)), &Outcome::success([7; 100])).unwrap();
+    let write = sample::done(&sample::ask(&key(number)), &Outcome::success(vec![7; 100])).unwrap();
     Swap { expected: None, next: write.next, keep: Keep::For(Duration::from_hours(1)) }
 }
 

@@ -169,7 +169,7 @@ async fn a_replayreads_the_disk_once_and_is_kept() {
     let Decision::Run(permit) = semel.claim(Claim::new(&key)).await.unwrap() else {
         panic!("it is the first")
     };
-    permit.complete(Outcome::success(*b"paid")).await.unwrap();
+    permit.complete(Outcome::success("paid")).await.unwrap();
     semel.close().await.unwrap();
     let semel = Semel::new(open());
     assert!(matches!(semel.claim(Claim::new(&key)).await.unwrap(), Decision::Replay(_)));

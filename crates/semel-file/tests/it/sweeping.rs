@@ -19,7 +19,7 @@ const READS_MAX: u64 = 256;
 
 fn swap(number: usize) -> Swap {
     let key = Key::new("sweep", &format!("order-{number}")).unwrap();
-    let write = sample::done(&sample::ask(&key), &Outcome::success(*b"done")).unwrap();
+    let write = sample::done(&sample::ask(&key), &Outcome::success("done")).unwrap();
     Swap { expected: None, next: write.next, keep: Keep::For(KEEP) }
 }
 

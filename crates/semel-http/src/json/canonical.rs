@@ -1,5 +1,7 @@
 //! JSON to canonical JSON in one pass: what is read is written at once, and only what is out of order is moved.
 
+use std::borrow::Cow;
+
 use super::container::Containers;
 use super::path::JsonPath;
 use super::pieces::Rebuilt;
@@ -38,6 +40,16 @@ pub fn canonical(text: &[u8], left_out: &[JsonPath]) -> Option<Vec<u8>> {
     };
     reading.whole()?;
     Some(reading.rebuilt.emit(reading.written))
+}
+
+/// What of a JSON text is compared: its canonical form, without what `left_out` names; or, if it has none, its bytes.
+/// The first member names which of the two it is, and belongs to what is digested: no raw text may pass for the
+/// canonical form of another.
+pub fn comparable<'a>(text: &'a [u8], left_out: &[JsonPath]) -> (&'static str, Cow<'a, [u8]>) {
+    match canonical(text, left_out) {
+        Some(form) => ("json", Cow::Owned(form)),
+        None => ("raw", Cow::Borrowed(text)),
+    }
 }
 
 /// A text, half read.

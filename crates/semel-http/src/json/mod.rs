@@ -12,5 +12,5 @@ mod path;
 mod pieces;
 mod text;
 
-pub use canonical::canonical;
+pub use canonical::{canonical, comparable};
 pub use path::{JsonPath, MalformedPath};

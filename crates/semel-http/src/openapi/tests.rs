@@ -7,7 +7,7 @@ use crate::profile::Rules;
 
 fn required() -> Profile {
     let ietf = Profile::ietf();
-    Profile { rules: Rules { presence: Presence::Required, ..ietf.rules }, ..ietf }
+    Profile { rules: Rules { key: KeyPresence::Required, ..ietf.rules }, ..ietf }
 }
 
 /// Every `$ref` in a value.
@@ -61,7 +61,7 @@ fn every_refusal_has_the_status_that_the_profile_says() {
     for profile in [Profile::ietf(), Profile::stripe(), required()] {
         let described = described(&openapi_fragment(&profile));
         for code in Code::ALL {
-            let expected = (code != Code::KeyMissing || profile.rules.presence == Presence::Required)
+            let expected = (code != Code::KeyMissing || profile.rules.key == KeyPresence::Required)
                 .then(|| u64::from(profile.statuses.of(code).as_u16()));
             assert_eq!(described.get(code.word()).copied(), expected, "{code:?}");
         }
@@ -79,7 +79,7 @@ fn the_parameter_is_required_where_the_key_is() {
     assert_eq!(of(&required())["name"], "idempotency-key");
     let mut renamed = Profile::ietf();
     renamed.names.key = http::HeaderName::from_static("x-request-key");
-    renamed.key.bare = Bare::Refused;
+    renamed.key.unquoted = UnquotedKeys::Refused;
     assert_eq!(of(&renamed)["name"], "x-request-key");
     assert!(of(&renamed)["description"].as_str().unwrap().contains("quotes are part"));
 }

@@ -10,7 +10,7 @@ const BUCKETS_A_SPAN: u32 = 64;
 /// The most buckets, however many different spans there are.
 const BUCKETS_MAX: usize = 256;
 /// When it is worth asking again for whoever may have nothing at all.
-const NEVER: Duration = Duration::from_hours(1);
+pub(super) const NEVER: Duration = Duration::from_hours(1);
 
 /// Amounts, each gone at a moment of its own.
 #[derive(Debug, Default)]
@@ -40,6 +40,18 @@ impl Amounts {
         }
         if self.buckets.len() > BUCKETS_MAX {
             self.merge_two();
+        }
+    }
+
+    /// Takes back one that was added at `added_at` for `span`.
+    pub(super) fn subtract_one(&mut self, span: Duration, added_at: Instant) {
+        let gone_at = added_at.checked_add(span.min(RETENTION_MAX)).unwrap_or(added_at);
+        let at = self.buckets.partition_point(|bucket| bucket.gone_at < gone_at);
+        if let Some(bucket) = self.buckets.get_mut(at) {
+            bucket.amount = bucket.amount.saturating_sub(1);
+            if bucket.amount == 0 {
+                self.buckets.remove(at);
+            }
         }
     }
 
@@ -111,6 +123,27 @@ mod tests {
         amounts.forget(later);
         assert!(amounts.is_over(500_000, later).is_some());
         assert_eq!(amounts.is_over(550_000, later), None);
+    }
+
+    #[test]
+    fn what_is_taken_back_no_longer_counts_and_everything_else_does() {
+        let start = Instant::now();
+        let mut amounts = Amounts::default();
+        let added = |n: u32| start + SPAN * n / 500;
+        for n in 0..1_000 {
+            amounts.add(1, SPAN, added(n));
+        }
+        for n in (0..1_000).step_by(2) {
+            amounts.subtract_one(SPAN, added(n));
+        }
+        assert!(amounts.is_over(500, start).is_some());
+        assert_eq!(amounts.is_over(501, start), None);
+        for n in (1..1_000).step_by(2) {
+            amounts.subtract_one(SPAN, added(n));
+        }
+        assert!(amounts.is_empty());
+        amounts.subtract_one(SPAN, start);
+        assert!(amounts.is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use semel::Lapse;
 use semel_http::Settings;
 use tokio::sync::Semaphore;
 use tower::{Service, ServiceExt};
@@ -44,7 +45,10 @@ async fn a_client_that_hangs_up_cancels_nothing_and_its_retry_replays() {
 #[tokio::test]
 async fn a_panic_is_told_as_unknown_and_the_lease_decides() {
     let world = World::new();
-    let layer = world.layer(ruled(|rules| rules.lease = Duration::from_secs(10)));
+    let layer = world.layer(ruled(|rules| {
+        rules.lease = Duration::from_secs(10);
+        rules.lapse = Lapse::Rerun;
+    }));
     let calls = Arc::clone(&world.calls);
     let app = world.app(&layer, move |_| {
         let is_first = calls.load(std::sync::atomic::Ordering::SeqCst) == 1;

@@ -3,13 +3,19 @@
 #![cfg(test)]
 #![expect(clippy::arithmetic_side_effects, reason = "what overflows fails a test, as it should")]
 
+mod allocations;
 mod bodies;
 #[cfg(feature = "axum")]
 mod extractor;
+mod identity;
 mod leaving;
 mod meaning;
+#[cfg(feature = "axum")]
+mod nested;
 mod outages;
 mod sameness;
 mod settling;
 mod vectors;
+#[cfg(feature = "axum")]
+mod with;
 mod world;

@@ -99,7 +99,7 @@ fn charge<'a>(
         effects.begin().await;
         let key = event.header_value(KEY_HEADER);
         transaction.execute("INSERT INTO charged VALUES ($1)", &[&key]).await?;
-        Ok(Outcome::success(*b"charged"))
+        Ok(Outcome::success("charged"))
     })
 }
 

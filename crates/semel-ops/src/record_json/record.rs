@@ -177,7 +177,7 @@ impl<'a> RecordView<'a> {
             last_duplicate_at: record.duplicates.last_seen_at.map(Moment),
             version: record.version.get(),
             history: record.history().map(|attempt| AttemptView::of(&attempt)).collect(),
-            steps: record.steps().iter().map(size).collect(),
+            steps: record.finished_steps().map(size).collect(),
             of_state: StateView::of(&record.state, now, content),
         }
     }

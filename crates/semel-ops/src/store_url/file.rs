@@ -226,7 +226,7 @@ mod tests {
             drop(semel.claim(claim("one")).await);
             drop(semel.claim(claim("another")).await);
             match number % 5 {
-                0 => drop(permit.complete(Outcome::success([7; 90])).await),
+                0 => drop(permit.complete(Outcome::success(vec![7; 90])).await),
                 1 => drop(permit.release("try again").await),
                 2 => drop(permit.hold("ask the bank").await),
                 _ => drop(permit),
@@ -234,7 +234,7 @@ mod tests {
         }
         for number in 0..50 {
             let ask = Ask { retention: Duration::from_secs(20), ..ask(&key(&format!("past-{number}"))) };
-            let write = done(&ask, &Outcome::success(*b"past")).expect("is new");
+            let write = done(&ask, &Outcome::success("past")).expect("is new");
             // The store keeps them for longer than they count.
             let keep = if number % 2 == 0 { Keep::Forever } else { write.keep };
             drop(store.swap([Swap { expected: None, next: write.next, keep }].into()).await);

@@ -72,7 +72,7 @@ async fn a_run_that_lapsed_under_hold_is_resolved_without_a_claim_in_between() {
     let store = lapsed().await;
     let semel = Semel::builder_shared(store.clone()).no_sweep().build().unwrap();
     let (record, _) = walk::live(&*store, key("hold").id()).await.unwrap().unwrap();
-    let done = Resolution::Done(Outcome::success(*b"landed"));
+    let done = Resolution::Done(Outcome::success("landed"));
     let answer = semel.resolve_shown(&record, done, Some(record.version.get())).await.unwrap();
     assert_eq!(answer, semel::OperatorAnswer::Resolved);
     let Decision::Replay(replay) = semel.claim(Claim::new(&key("hold"))).await.unwrap() else {
@@ -89,7 +89,7 @@ async fn a_page_is_bounded_by_all_that_is_in_its_records() {
     let store = Arc::new(MemoryStore::new());
     let semel = Semel::builder_shared(store.clone()).no_sweep().build().unwrap();
     for number in 0..RECORDS {
-        let outcome = Outcome::success(*b"").details(&json!("d".repeat(DETAILS_BYTES)));
+        let outcome = Outcome::success("").details(&json!("d".repeat(DETAILS_BYTES)));
         let recorded = semel.record_once(Claim::new(&key(&number.to_string())), outcome).await.unwrap();
         assert!(matches!(recorded, RecordedOnce::Recorded(_)));
     }

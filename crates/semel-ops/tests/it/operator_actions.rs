@@ -57,7 +57,7 @@ async fn an_action_whose_reply_was_lost_is_found_to_have_been_done() {
     assert_eq!((answer, state(&semel, &record).await), (OperatorAnswer::Released, StateKind::Released));
     for (name, resolution, word) in [
         ("b", Resolution::Release { reason: "it did not land".into() }, StateKind::Released),
-        ("c", Resolution::Done(Outcome::success(*b"landed")), StateKind::Done),
+        ("c", Resolution::Done(Outcome::success("landed")), StateKind::Done),
     ] {
         let record = held(&semel, name).await;
         let version = Some(record.version.get());
@@ -105,7 +105,7 @@ async fn a_version_that_is_no_longer_current_changes_nothing() {
     semel.resolve_shown(&first, resolution.clone(), None).await.unwrap();
     let second = held(&semel, "a").await;
     let seen = Some(first.version.get());
-    let done = Resolution::Done(Outcome::success(*b"landed"));
+    let done = Resolution::Done(Outcome::success("landed"));
     for resolution in [resolution, done] {
         let answer = semel.resolve_shown(&second, resolution, seen).await.unwrap();
         assert_eq!(answer, OperatorAnswer::Changed);

@@ -54,7 +54,7 @@ async fn a_record_shows_its_label_its_owner_and_how_every_attempt_ended() {
     world.clock.advance(Duration::from_mins(1));
     let third = world.run("worker-3").await;
     world.clock.advance(Duration::from_secs(2));
-    let outcome = Outcome::success(*b"{}").reference("charge", "ch_1").reference("account", "acct_9");
+    let outcome = Outcome::success("{}").reference("charge", "ch_1").reference("account", "acct_9");
     third.complete(outcome).await.unwrap();
     let done = world.json().await;
     assert_eq!(

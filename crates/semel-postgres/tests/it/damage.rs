@@ -49,7 +49,7 @@ async fn fifty_completes_beside_a_damaged_record_all_take() {
     for (how, why) in DAMAGE {
         let (semel, _, client, damaged, others) = damaged_run(how).await;
         let before = row(&client, damaged.key()).await;
-        let outcome = Outcome::success(*b"paid").reference("charge", "ch_1");
+        let outcome = Outcome::success("paid").reference("charge", "ch_1");
         let complete = |permit: Permit| {
             let outcome = outcome.clone();
             tokio::spawn(async move { permit.complete(outcome).await })
@@ -75,11 +75,11 @@ async fn fifty_completes_beside_a_damaged_record_all_take() {
 async fn one_batch_of_swaps_answers_all_but_the_damaged_one() {
     let (_, store, client, damaged, others) = damaged_run("attempt = -1").await;
     let before = row(&client, damaged.key()).await;
-    let swap =
-        |permit: &Permit| match permit.complete_loop(Outcome::success(*b"paid")).unwrap().next().unwrap() {
-            semel::swap_loop::Next::Swap(swap) => swap,
-            other => panic!("the run is known: {other:?}"),
-        };
+    let swap = |permit: &Permit| match permit.complete_loop(Outcome::success("paid")).unwrap().next().unwrap()
+    {
+        semel::swap_loop::Next::Swap(swap) => swap,
+        other => panic!("the run is known: {other:?}"),
+    };
     // Twice the damaged one: the second rides in a round of its own.
     let batch = std::iter::once(&damaged).chain(&others).chain([&damaged]).map(swap).collect();
     let replies = store.swap(batch).await.unwrap().value;
@@ -139,7 +139,7 @@ async fn loads_and_pages_show_all_but_the_damaged_record_and_name_that_one() {
 async fn a_damaged_record_is_refused_inside_a_transaction_too() {
     let (_, _, mut client, damaged, others) = damaged_run("attempt = -1").await;
     let transaction = client.transaction().await.unwrap();
-    others[0].complete_in(&transaction, Outcome::success(*b"paid")).await.unwrap();
-    let error = damaged.complete_in(&transaction, Outcome::success(*b"paid")).await.unwrap_err();
+    others[0].complete_in(&transaction, Outcome::success("paid")).await.unwrap();
+    let error = damaged.complete_in(&transaction, Outcome::success("paid")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
 }

@@ -61,7 +61,7 @@ fn charge<'a>(event: &'a Event, transaction: &'a Transaction<'a>) -> InTransacti
     Box::pin(async move {
         let id = event.id.as_deref();
         transaction.execute("INSERT INTO charged VALUES ($1)", &[&id]).await?;
-        Ok(Outcome::success(*b"charged"))
+        Ok(Outcome::success("charged"))
     })
 }
 

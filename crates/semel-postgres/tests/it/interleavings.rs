@@ -236,7 +236,7 @@ async fn a_lapsed_run_that_is_completed_late_beside_a_claim_has_one_winner() {
     let late = granted(&one, claim()).await;
     tokio::time::sleep(Duration::from_millis(5)).await;
     let (completed, second) =
-        tokio::join!(late.complete(semel::Outcome::success(*b"ch_1")), two.claim(claim()));
+        tokio::join!(late.complete(semel::Outcome::success("ch_1")), two.claim(claim()));
     match (completed, second.unwrap()) {
         (Ok(()), semel::Decision::Replay(_)) | (Err(_), semel::Decision::Run(_)) => {}
         other => panic!("both won: {other:?}"),

@@ -133,7 +133,7 @@ async fn data_of_0_1_is_served_after_the_migration() {
 
     let third = granted(&semel, Claim::new(&key("released"))).await;
     assert_eq!((third.attempt(), third.steps().len()), (3, 1));
-    third.complete(Outcome::success(*b"paid").reference("charge", "ch_3")).await.unwrap();
+    third.complete(Outcome::success("paid").reference("charge", "ch_3")).await.unwrap();
     let record = semel.get(&key("released")).await.unwrap().unwrap();
     assert_eq!((record.state.kind(), record.attempt), (StateKind::Done, 3));
     assert_eq!(record.outcome().unwrap().references().len(), 1);

@@ -45,7 +45,7 @@ async fn works_through(mode: PoolMode, settings: &[(&str, &str)]) {
         tokio::spawn(async move {
             let key = semel::Key::new("charge", &format!("order-{number}")).unwrap();
             let permit = granted(&semel, Claim::new(&key)).await;
-            permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
+            permit.complete(Outcome::success("ch_1")).await.unwrap();
             let replay = semel.claim(Claim::new(&key)).await.unwrap();
             assert!(matches!(replay, Decision::Replay(_)), "{replay:?}");
         })
@@ -60,7 +60,7 @@ async fn works_through(mode: PoolMode, settings: &[(&str, &str)]) {
         let (semel, key) = (semel.clone(), key.clone());
         async move { semel.claim_or_wait(Claim::new(&key), std::time::Duration::from_secs(20)).await }
     });
-    permit.complete(Outcome::success(*b"ch_2")).await.unwrap();
+    permit.complete(Outcome::success("ch_2")).await.unwrap();
     assert!(matches!(waiting.await.unwrap().unwrap(), Decision::Replay(_)));
     semel.sweep(100).await.unwrap();
     drop(wake_ups);

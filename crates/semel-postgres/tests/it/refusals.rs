@@ -111,8 +111,8 @@ async fn a_store_comes_back_by_itself_after_its_server_did() {
     let key = key("charge");
     let permit = granted(&semel, Claim::new(&key)).await;
     server.kill().unwrap();
-    assert!(permit.complete(Outcome::success(*b"ch_1")).await.is_err(), "nobody is there");
+    assert!(permit.complete(Outcome::success("ch_1")).await.is_err(), "nobody is there");
     server.resume().unwrap();
-    permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete(Outcome::success("ch_1")).await.unwrap();
     assert!(semel.get(&key).await.unwrap().unwrap().outcome().is_some());
 }

@@ -31,7 +31,7 @@ async fn the_documented_rights_are_enough_for_everything() {
     let semel = Semel::new(store.clone());
     let _wake_ups = store.wake_ups(&semel);
     let key = key("charge");
-    granted(&semel, Claim::new(&key)).await.complete(Outcome::success(*b"ch_1")).await.unwrap();
+    granted(&semel, Claim::new(&key)).await.complete(Outcome::success("ch_1")).await.unwrap();
     semel.sweep(100).await.unwrap();
     assert!(semel.get(&key).await.unwrap().is_some());
 }

@@ -132,10 +132,8 @@ async fn a_write_of_0_1_to_a_done_record_does_not_change_its_outcome() {
     let mixture = Mixture::new().await;
     let key = key("charge");
     let permit = mixture.run(&key).await;
-    let outcome = Outcome::success(*b"paid")
-        .reference("charge", "ch_1")
-        .reference("primary", "p")
-        .reference("mail", "m");
+    let outcome =
+        Outcome::success("paid").reference("charge", "ch_1").reference("primary", "p").reference("mail", "m");
     permit.complete(outcome.clone()).await.unwrap();
     let before = mixture.read(&key).await;
     // 0.1 finds the reference that it knows, counts a duplicate, and writes all that it knows of the record.
@@ -174,7 +172,7 @@ async fn a_record_that_0_1_takes_over_keeps_nothing_of_the_run_before() {
         let key = key("charge");
         let permit = mixture.run(&key).await;
         if settle == "done" {
-            permit.complete(Outcome::success(*b"paid").reference("charge", "ch_1")).await.unwrap();
+            permit.complete(Outcome::success("paid").reference("charge", "ch_1")).await.unwrap();
         } else {
             permit.release("again").await.unwrap();
         }
@@ -239,6 +237,6 @@ async fn a_record_that_0_1_makes_after_the_migration_is_read_and_completed() {
     assert_eq!((record.state.kind(), record.state.grant().fence), (StateKind::Running, record.version));
     let permit_id = record.state.grant().permit_id;
     let Decision::Run(permit) = mixture.new.resume(&key, permit_id).await.unwrap() else { panic!("it runs") };
-    permit.complete(Outcome::success(*b"paid").reference("charge", "ch_1")).await.unwrap();
+    permit.complete(Outcome::success("paid").reference("charge", "ch_1")).await.unwrap();
     assert_eq!(references(&mixture.read(&key).await), [("charge", "ch_1")]);
 }

@@ -26,7 +26,7 @@ async fn a_row_says_in_words_what_happened() {
         format!("(\"{{acme,eu}}\",charge,{name},running,1,till-7,00:01:00,evt_1)")
     );
     let outcome =
-        Outcome::success(*b"paid").reference("charge", "ch_1").details(&serde_json::json!({"eur": 42}));
+        Outcome::success("paid").reference("charge", "ch_1").details(&serde_json::json!({"eur": 42}));
     permit.complete(outcome).await.unwrap();
     assert_eq!(
         row("state, owner, retention, outcome_kind, convert_from(outcome, 'UTF8'), details::json->>'eur'")
@@ -61,7 +61,7 @@ async fn a_row_that_no_state_allows_is_refused_by_the_table() {
         let code = error.code().map(tokio_postgres::error::SqlState::code);
         assert_eq!(code, Some("23514"), "{nonsense}: {error}");
     }
-    permit.complete(Outcome::success(*b"paid")).await.unwrap();
+    permit.complete(Outcome::success("paid")).await.unwrap();
     let error = client.batch_execute("UPDATE semel_records SET lease = '1 minute'").await.unwrap_err();
     assert!(error.to_string().contains("db error"), "{error}");
 }
@@ -72,7 +72,7 @@ async fn texts_that_the_server_would_refuse_come_back_whole() {
     let semel = Semel::builder(store).replays_kept(0, 0).build().unwrap();
     let key = key("charge");
     let permit = granted(&semel, Claim::new(&key).owner("a\0b").first_event("\0\u{f8ff}")).await;
-    let outcome = Outcome::success(*b"\0").reference("p\0", "\u{f8ff}0").reference("primary", "\0");
+    let outcome = Outcome::success("\0").reference("p\0", "\u{f8ff}0").reference("primary", "\0");
     permit.complete(outcome.clone()).await.unwrap();
     let record = semel.get(&key).await.unwrap().unwrap();
     assert_eq!(record.outcome(), Some(&outcome));
@@ -132,7 +132,7 @@ async fn a_word_of_the_application_is_not_taken_for_one_of_semels() {
         [OutcomeKind::Success, OutcomeKind::Other("success".into()), OutcomeKind::Other("failure".into())]
     {
         let key = key("charge");
-        let outcome = Outcome::new(kind, *b"x");
+        let outcome = Outcome::new(kind, "x");
         granted(&semel, Claim::new(&key)).await.complete(outcome.clone()).await.unwrap();
         assert_eq!(semel.get(&key).await.unwrap().unwrap().outcome(), Some(&outcome));
     }

@@ -39,7 +39,7 @@ async fn a_setting_that_breaks_the_promise_stops_new_claims_and_nothing_else() {
     assert!(error.to_string().contains("synchronous_commit is off"), "{error}");
     assert!(store.survives().contains("synchronous_commit is off"), "{}", store.survives());
     permit.renew().await.unwrap();
-    permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete(Outcome::success("ch_1")).await.unwrap();
     assert!(matches!(semel.claim(Claim::new(&old)).await.unwrap(), Decision::Replay(_)));
     set(&server, "synchronous_commit = on");
     check_until(&store, 0).await;

@@ -64,7 +64,7 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn complete(permit: Permit) -> tokio::task::JoinHandle<semel::Result<()>> {
-    tokio::spawn(async move { permit.complete(Outcome::success(*b"ch_1")).await })
+    tokio::spawn(async move { permit.complete(Outcome::success("ch_1")).await })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -124,7 +124,7 @@ async fn an_outcome_that_a_restarted_primary_found_in_its_log_is_shown_once_the_
     }
     let mut client = crate::server::client(&pair.primary.url()).await;
     let transaction = client.transaction().await.unwrap();
-    let recorded = other.record_once_in(&transaction, Claim::new(&key), Outcome::success(*b"ch_2")).await;
+    let recorded = other.record_once_in(&transaction, Claim::new(&key), Outcome::success("ch_2")).await;
     assert!(recorded.is_err(), "the standby does not have it: {recorded:?}");
     transaction.rollback().await.unwrap();
     pair.link.mend();

@@ -46,7 +46,7 @@ async fn cratestack_one_statement_claims_or_hands_back_the_live_record() {
     assert_eq!(round_trips(), 1, "a claim");
     assert!(matches!(semel.claim(Claim::new(&key)).await.unwrap(), Decision::Busy(_)));
     assert_eq!(round_trips(), 1, "a duplicate of what runs");
-    permit.complete(Outcome::success(*b"paid")).await.unwrap();
+    permit.complete(Outcome::success("paid")).await.unwrap();
     assert_eq!(round_trips(), 1, "a complete");
     assert!(matches!(semel.claim(Claim::new(&key)).await.unwrap(), Decision::Replay(_)));
     assert_eq!(round_trips(), 1, "a replay");
@@ -66,8 +66,8 @@ async fn cratestack_a_crashed_run_is_taken_over_after_its_lease_and_not_after_a_
         }
     };
     assert_eq!((second.attempt(), second.fence() > crashed.fence()), (2, true));
-    assert_eq!(crashed.complete(Outcome::success(*b"late")).await.unwrap_err().kind(), ErrorKind::Lost);
-    second.complete(Outcome::success(*b"paid")).await.unwrap();
+    assert_eq!(crashed.complete(Outcome::success("late")).await.unwrap_err().kind(), ErrorKind::Lost);
+    second.complete(Outcome::success("paid")).await.unwrap();
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn cratestack_the_schema_is_made_on_request_and_the_past_is_swept() {
         .build()
         .unwrap();
     for _ in 0..10 {
-        granted(&semel, Claim::new(&key("charge"))).await.complete(Outcome::success(*b"paid")).await.unwrap();
+        granted(&semel, Claim::new(&key("charge"))).await.complete(Outcome::success("paid")).await.unwrap();
     }
     let client = client(&url).await;
     let left =
@@ -103,7 +103,7 @@ async fn tandem_identity_is_every_part_by_itself() {
         Key::scoped(["org", "space", "op"], "op", "k").unwrap(),
     ];
     for key in &keys {
-        granted(&semel, Claim::new(key)).await.complete(Outcome::success(*b"x")).await.unwrap();
+        granted(&semel, Claim::new(key)).await.complete(Outcome::success("x")).await.unwrap();
     }
     let scopes = "SELECT count(DISTINCT scope), count(DISTINCT id) FROM semel_records";
     let row = client(&url).await.query_one(scopes, &[]).await.unwrap();
@@ -115,7 +115,7 @@ async fn tandem_a_record_that_cannot_be_read_is_refused_and_stays() {
     let (store, url) = alone().await;
     let semel = Semel::builder(store).replays_kept(0, 0).build().unwrap();
     let key = key("charge");
-    granted(&semel, Claim::new(&key)).await.complete(Outcome::success(*b"x")).await.unwrap();
+    granted(&semel, Claim::new(&key)).await.complete(Outcome::success("x")).await.unwrap();
     let client = client(&url).await;
     client.batch_execute("UPDATE semel_records SET operation = E'a\\x01b'").await.unwrap();
     let error = semel.get(&key).await.unwrap_err();

@@ -23,14 +23,14 @@ async fn a_write_without_a_reply_is_unknown_in_time_and_a_read_is_unavailable() 
     let permit = granted(&semel, Claim::new(&key)).await;
     link.swallow_replies();
     let started_at = Instant::now();
-    let error = permit.complete(Outcome::success(*b"ch_1")).await.unwrap_err();
+    let error = permit.complete(Outcome::success("ch_1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
     assert!(error.permit_id().is_some(), "it can be asked again");
     assert!(started_at.elapsed() < Duration::from_secs(5), "{:?}", started_at.elapsed());
     let error = semel.get(&key).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     link.mend();
-    permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete(Outcome::success("ch_1")).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

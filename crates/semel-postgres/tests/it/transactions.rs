@@ -38,7 +38,7 @@ async fn the_effect_and_the_record_commit_together() {
     let permit = granted(&semel, Claim::new(&key)).await;
     let transaction = client.transaction().await.unwrap();
     transaction.execute(CHARGE, &[&key.name()]).await.unwrap();
-    permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete_in(&transaction, Outcome::success("ch_1")).await.unwrap();
     assert_eq!(
         state(&semel, &key).await,
         Some(StateKind::Running),
@@ -59,10 +59,10 @@ async fn a_rollback_takes_both_back_and_the_run_goes_on() {
     let permit = granted(&semel, Claim::new(&key)).await;
     let transaction = client.transaction().await.unwrap();
     transaction.execute(CHARGE, &[&key.name()]).await.unwrap();
-    permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete_in(&transaction, Outcome::success("ch_1")).await.unwrap();
     transaction.rollback().await.unwrap();
     assert_eq!((charges(&client, &key).await, state(&semel, &key).await), (0, Some(StateKind::Running)));
-    permit.complete(Outcome::success(*b"ch_2")).await.unwrap();
+    permit.complete(Outcome::success("ch_2")).await.unwrap();
     assert_eq!(state(&semel, &key).await, Some(StateKind::Done));
 }
 
@@ -74,7 +74,7 @@ async fn without_the_transaction_a_rollback_leaves_a_record_of_what_never_happen
     let permit = granted(&semel, Claim::new(&key)).await;
     let transaction = client.transaction().await.unwrap();
     transaction.execute(CHARGE, &[&key.name()]).await.unwrap();
-    permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete(Outcome::success("ch_1")).await.unwrap();
     transaction.rollback().await.unwrap();
     assert_eq!((charges(&client, &key).await, state(&semel, &key).await), (0, Some(StateKind::Done)));
 }
@@ -99,7 +99,7 @@ async fn a_lost_permit_fails_the_transaction_also_if_nobody_listens() {
     let lost = lost_permit(&semel, &key).await;
     let transaction = client.transaction().await.unwrap();
     transaction.execute(CHARGE, &[&key.name()]).await.unwrap();
-    let error = lost.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap_err();
+    let error = lost.complete_in(&transaction, Outcome::success("ch_1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Lost);
     assert!(lost.is_lost());
     // The server takes the commit of a failed transaction for a rollback, whether it says so or not.
@@ -115,7 +115,7 @@ async fn a_renewal_in_between_does_no_harm() {
     let elsewhere = granted(&semel, Claim::new(&key).permit_id(permit.id())).await;
     elsewhere.renew().await.unwrap();
     let transaction = client.transaction().await.unwrap();
-    permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete_in(&transaction, Outcome::success("ch_1")).await.unwrap();
     transaction.commit().await.unwrap();
     assert_eq!(state(&semel, &key).await, Some(StateKind::Done));
 }
@@ -129,7 +129,7 @@ async fn an_outcome_is_recorded_once_with_its_effect() {
     for (expected, end) in rounds {
         let transaction = client.transaction().await.unwrap();
         transaction.execute(CHARGE, &[&key.name()]).await.unwrap();
-        let answer = semel.record_once_in(&transaction, claim(), Outcome::success(*b"seen")).await.unwrap();
+        let answer = semel.record_once_in(&transaction, claim(), Outcome::success("seen")).await.unwrap();
         assert_eq!(as_str(&answer), expected);
         if end == "committed" {
             transaction.commit().await.unwrap();
@@ -140,7 +140,7 @@ async fn an_outcome_is_recorded_once_with_its_effect() {
     assert_eq!(charges(&client, &key).await, 1);
     let other = Claim::new(&key).fingerprint(Fingerprint::from_bytes([2; 32]));
     let transaction = client.transaction().await.unwrap();
-    let told = semel.record_once_in(&transaction, other, Outcome::success(*b"seen")).await.unwrap();
+    let told = semel.record_once_in(&transaction, other, Outcome::success("seen")).await.unwrap();
     assert!(matches!(told, RecordedOnce::Mismatch(_)), "{told:?}");
 }
 
@@ -159,15 +159,14 @@ async fn two_transactions_that_record_one_key_at_once_record_it_once() {
     for (end, expected) in [("committed", "replayed"), ("rolled back", "recorded")] {
         let key = key("event");
         let first = client.transaction().await.unwrap();
-        let answer =
-            semel.record_once_in(&first, Claim::new(&key), Outcome::success(*b"first")).await.unwrap();
+        let answer = semel.record_once_in(&first, Claim::new(&key), Outcome::success("first")).await.unwrap();
         assert!(matches!(answer, RecordedOnce::Recorded(_)), "{answer:?}");
         let second = tokio::spawn({
             let (semel, key, mut client) = (semel.clone(), key.clone(), crate::server::client(&url).await);
             async move {
                 let second = client.transaction().await.unwrap();
                 let answer = semel
-                    .record_once_in(&second, Claim::new(&key), Outcome::success(*b"second"))
+                    .record_once_in(&second, Claim::new(&key), Outcome::success("second"))
                     .await
                     .unwrap();
                 second.commit().await.unwrap();
@@ -198,7 +197,7 @@ async fn a_complete_that_waits_for_another_write_of_its_record_takes_after_it() 
         let mut client = crate::server::client(&url).await;
         async move {
             let transaction = client.transaction().await.unwrap();
-            permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
+            permit.complete_in(&transaction, Outcome::success("ch_1")).await.unwrap();
             transaction.commit().await.unwrap();
         }
     });
@@ -221,7 +220,7 @@ const PREPARED: &str = "SELECT count(*), coalesce(sum(generic_plans + custom_pla
 async fn charge_prepared(statements: &StatementCache, client: &mut Client, permit: &semel::Permit) {
     let transaction = client.transaction().await.unwrap();
     transaction.execute(CHARGE, &[&permit.key().name()]).await.unwrap();
-    permit.complete_in(statements.on(&transaction), Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete_in(statements.on(&transaction), Outcome::success("ch_1")).await.unwrap();
     transaction.commit().await.unwrap();
 }
 
@@ -261,7 +260,7 @@ async fn without_a_statement_cache_nothing_is_prepared() {
     let (semel, mut client, _) = bank().await;
     let permit = granted(&semel, Claim::new(&key("charge"))).await;
     let transaction = client.transaction().await.unwrap();
-    permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete_in(&transaction, Outcome::success("ch_1")).await.unwrap();
     transaction.commit().await.unwrap();
     assert_eq!(prepared(&client).await, (0, 0));
 }
@@ -277,8 +276,7 @@ async fn statements_that_the_server_has_forgotten_fail_one_transaction_and_are_p
     client.batch_execute("DEALLOCATE ALL").await.unwrap();
     let transaction = client.transaction().await.unwrap();
     transaction.batch_execute(&format!("INSERT INTO charges VALUES ('{}')", key.name())).await.unwrap();
-    let failed =
-        permit.complete_in(statements.on(&transaction), Outcome::success(*b"ch_1")).await.unwrap_err();
+    let failed = permit.complete_in(statements.on(&transaction), Outcome::success("ch_1")).await.unwrap_err();
     assert_eq!(failed.kind(), ErrorKind::Unavailable);
     assert!(failed.to_string().contains("does not know the prepared statement"), "{failed}");
     drop(transaction.commit().await);
@@ -295,7 +293,7 @@ async fn a_lost_permit_fails_a_transaction_with_prepared_statements() {
     let statements = StatementCache::new();
     let transaction = client.transaction().await.unwrap();
     transaction.execute(CHARGE, &[&key.name()]).await.unwrap();
-    let error = lost.complete_in(statements.on(&transaction), Outcome::success(*b"ch_1")).await.unwrap_err();
+    let error = lost.complete_in(statements.on(&transaction), Outcome::success("ch_1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Lost);
     drop(transaction.commit().await);
     assert_eq!(charges(&client, &key).await, 0);
@@ -308,7 +306,7 @@ async fn an_outcome_and_an_offset_are_written_with_prepared_statements() {
     let statements = StatementCache::new();
     for (position, expected) in [(1, "recorded"), (2, "replayed"), (3, "replayed")] {
         let transaction = client.transaction().await.unwrap();
-        let (claim, outcome) = (Claim::new(&event), Outcome::success(*b"seen"));
+        let (claim, outcome) = (Claim::new(&event), Outcome::success("seen"));
         let answer = semel.record_once_in(statements.on(&transaction), claim, outcome).await.unwrap();
         assert_eq!(as_str(&answer), expected);
         let moved =
@@ -389,7 +387,7 @@ macro_rules! of_sqlx {
                 let permit = granted(&semel, Claim::new(&key)).await;
                 let mut transaction = connection.begin().await.unwrap();
                 $sqlx::query(CHARGE).bind(key.name()).execute(&mut *transaction).await.unwrap();
-                permit.complete_in(&mut transaction, Outcome::success(*b"ch_1")).await.unwrap();
+                permit.complete_in(&mut transaction, Outcome::success("ch_1")).await.unwrap();
                 if commits {
                     transaction.commit().await.unwrap();
                 } else {
@@ -407,7 +405,7 @@ macro_rules! of_sqlx {
             let lost = lost_permit(&semel, &key).await;
             let mut transaction = connection.begin().await.unwrap();
             $sqlx::query(CHARGE).bind(key.name()).execute(&mut *transaction).await.unwrap();
-            let error = lost.complete_in(&mut transaction, Outcome::success(*b"ch_1")).await.unwrap_err();
+            let error = lost.complete_in(&mut transaction, Outcome::success("ch_1")).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Lost);
             drop(transaction.commit().await);
             assert_eq!(charges(&client, &key).await, 0);
@@ -420,7 +418,7 @@ macro_rules! of_sqlx {
             let key = key("event");
             for expected in ["recorded", "replayed"] {
                 let mut transaction = connection.begin().await.unwrap();
-                let (claim, outcome) = (Claim::new(&key), Outcome::success(*b"seen"));
+                let (claim, outcome) = (Claim::new(&key), Outcome::success("seen"));
                 let answer = semel.record_once_in(&mut transaction, claim, outcome).await.unwrap();
                 assert_eq!(as_str(&answer), expected);
                 transaction.commit().await.unwrap();
@@ -458,7 +456,7 @@ macro_rules! of_sqlx {
                     let permit = granted(&semel, Claim::new(&key)).await;
                     let mut transaction = connection.begin().await.unwrap();
                     $sqlx::query(CHARGE).bind(key.name()).execute(&mut *transaction).await.unwrap();
-                    permit.complete_in(&mut transaction, Outcome::success(*b"ch_1")).await.unwrap();
+                    permit.complete_in(&mut transaction, Outcome::success("ch_1")).await.unwrap();
                     transaction.commit().await.unwrap();
                     assert_eq!(prepared(&mut connection).await, expected, "capacity {capacity}");
                     assert_eq!(charges(&client, &key).await, 1);

@@ -38,7 +38,7 @@ async fn a_waiter_hears_of_a_run_that_ends_in_another_process() {
     });
     let client = client(&url).await;
     until(&client, 1).await;
-    permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
+    permit.complete(Outcome::success("ch_1")).await.unwrap();
     let Decision::Replay(replay) = waiting.await.unwrap().unwrap() else { panic!("the outcome is there") };
     assert_eq!(&replay.outcome().bytes()[..], b"ch_1");
 }
@@ -122,7 +122,7 @@ async fn a_release_wakes_a_caller_in_another_process() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_complete_wakes_a_caller_in_another_process() {
     let complete = async |_: &Semel, permit: Permit, _: &str| {
-        permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
+        permit.complete(Outcome::success("ch_1")).await.unwrap();
     };
     assert_eq!(woken_by(complete).await, "replay");
 }
@@ -159,10 +159,10 @@ async fn a_complete_in_a_transaction_wakes_a_caller_in_another_process_once_it_c
     let complete = async |_: &Semel, permit: Permit, url: &str| {
         let mut client = client(url).await;
         let transaction = client.transaction().await.unwrap();
-        permit.complete_in(&transaction, Outcome::success(*b"rolled back")).await.unwrap();
+        permit.complete_in(&transaction, Outcome::success("rolled back")).await.unwrap();
         transaction.rollback().await.unwrap();
         let transaction = client.transaction().await.unwrap();
-        permit.complete_in(&transaction, Outcome::success(*b"ch_1")).await.unwrap();
+        permit.complete_in(&transaction, Outcome::success("ch_1")).await.unwrap();
         transaction.commit().await.unwrap();
     };
     assert_eq!(woken_by(complete).await, "replay");
@@ -204,7 +204,7 @@ async fn a_settle_notifies_only_while_somebody_waits() {
     let semel = Semel::new(store);
     let settle = async || {
         let permit = granted(&semel, Claim::new(&key("charge"))).await;
-        permit.complete(Outcome::success(*b"ch_1")).await.unwrap();
+        permit.complete(Outcome::success("ch_1")).await.unwrap();
         permit.key().id()
     };
     assert_eq!(heard_of(&url, &settle).await, 0, "nobody waits");
@@ -223,7 +223,7 @@ async fn an_operator_that_resolves_a_held_record_notifies() {
     let wait = "INSERT INTO semel_waiters VALUES (gen_random_uuid(), clock_timestamp() + interval '1 hour')";
     client(&url).await.batch_execute(wait).await.unwrap();
     let release = Resolution::Release { reason: "it did not land".into() };
-    for resolution in [Resolution::Done(Outcome::success(*b"ch_1")), release] {
+    for resolution in [Resolution::Done(Outcome::success("ch_1")), release] {
         let permit = granted(&semel, Claim::new(&key("charge")).lapse(Lapse::Hold)).await;
         permit.hold("no answer").await.unwrap();
         let shown = semel.get(permit.key()).await.unwrap().unwrap();

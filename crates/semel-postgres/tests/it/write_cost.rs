@@ -75,7 +75,7 @@ async fn an_ordinary_complete_writes_no_index_and_one_under_hold_does() {
     // The control: a record under `hold` is kept for ever until it is completed, and in another index than afterwards.
     for _ in 0..10 {
         let permit = granted(&semel, Claim::new(&key("charge")).lapse(Lapse::Hold)).await;
-        permit.complete(Outcome::success(*b"paid")).await.unwrap();
+        permit.complete(Outcome::success("paid")).await.unwrap();
     }
     assert_eq!(updates(&client, 110).await, (110, 100));
 }
@@ -94,12 +94,12 @@ async fn a_record_is_kept_no_longer_than_a_256th_more_than_was_asked_for() {
     // What is left of the lease is more than a 256th of an hour.
     let brief = key("charge");
     let permit = granted(&semel, Claim::new(&brief).retention(Duration::from_hours(1))).await;
-    permit.complete(Outcome::success(*b"paid")).await.unwrap();
+    permit.complete(Outcome::success("paid")).await.unwrap();
     assert_eq!(kept_us(&client, &brief).await, 3_600_000_000);
     // A lease that ends before the complete: the record is kept from the complete on.
     let late = key("charge");
     let permit = granted(&semel, Claim::new(&late).lease(Duration::from_millis(1))).await;
     tokio::time::sleep(Duration::from_millis(5)).await;
-    permit.complete(Outcome::success(*b"paid")).await.unwrap();
+    permit.complete(Outcome::success("paid")).await.unwrap();
     assert_eq!(kept_us(&client, &late).await, 86_400_000_000);
 }

@@ -26,37 +26,49 @@ const CLAIM: &str = "sub";
 pub(super) enum Source {
     Authorization,
     Header,
+    Cookie,
     Peer,
     Jwt,
     Shared,
 }
 
-/// Who a caller is that the source does not name.
+/// What tells callers apart that the source does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Otherwise {
-    /// Whoever shares its address.
+    /// A cookie.
+    Cookie,
+    /// Their address, where it can be that of one caller; otherwise a request with a key is refused.
     Peer,
-    /// Everybody.
+    /// Their address, even where several may share it.
+    AnyPeer,
+    /// Nothing: all of them are one.
     Shared,
-    /// Nobody: a request with a key is refused.
+    /// Nothing: a request with a key is refused.
     Nobody,
 }
 
 pub(super) const SOURCE: &Words<Source> = &[
     ("authorization", Source::Authorization),
     ("header", Source::Header),
+    ("cookie", Source::Cookie),
     ("peer", Source::Peer),
     ("jwt", Source::Jwt),
     ("shared", Source::Shared),
 ];
-pub(super) const OTHERWISE: &Words<Otherwise> =
-    &[("peer", Otherwise::Peer), ("shared", Otherwise::Shared), ("none", Otherwise::Nobody)];
+pub(super) const OTHERWISE: &Words<Otherwise> = &[
+    ("cookie", Otherwise::Cookie),
+    ("peer", Otherwise::Peer),
+    ("any_peer", Otherwise::AnyPeer),
+    ("shared", Otherwise::Shared),
+    ("none", Otherwise::Nobody),
+];
 
 /// What `[principal]` says.
 #[derive(Clone, Debug)]
 pub(super) struct Callers {
     pub(super) source: Source,
     pub(super) header: Option<HeaderName>,
+    pub(super) cookie: Option<String>,
     pub(super) token: Option<Token>,
     pub(super) otherwise: Otherwise,
     pub(super) trusted_proxies: Vec<IpNet>,
@@ -66,11 +78,12 @@ pub(super) fn callers(mut table: Table<'_>, trusted_proxies: &[IpNet]) -> Caller
     let source = table.read("from", word(SOURCE)).unwrap_or(Source::Authorization);
     let otherwise = table.read("or", word(OTHERWISE)).unwrap_or(match source {
         Source::Authorization => Otherwise::Peer,
-        Source::Header | Source::Peer | Source::Jwt | Source::Shared => Otherwise::Nobody,
+        Source::Header | Source::Cookie | Source::Peer | Source::Jwt | Source::Shared => Otherwise::Nobody,
     });
     let callers = Callers {
         source,
         header: table.read("header", header),
+        cookie: table.read("cookie", text(cookie)),
         token: token(&mut table, source),
         otherwise,
         trusted_proxies: trusted_proxies.to_vec(),
@@ -89,6 +102,16 @@ impl Callers {
         if self.source != Source::Header && table.has("header") {
             table.wrong("header", "does nothing without from = \"header\"");
         }
+        let reads_cookie = self.source == Source::Cookie || self.otherwise == Otherwise::Cookie;
+        if reads_cookie && !table.has("cookie") {
+            table.wrong("cookie", "is missing: which one? Write cookie = \"session\"");
+        }
+        if !reads_cookie && table.has("cookie") {
+            table.wrong("cookie", "does nothing without from = \"cookie\" or or = \"cookie\"");
+        }
+        if self.source == Source::Cookie && self.otherwise == Otherwise::Cookie {
+            table.wrong("or", "names the cookie again, which `from` reads already");
+        }
         if matches!(self.source, Source::Peer | Source::Shared) && table.has("or") {
             table.wrong("or", "does nothing: every caller has an address, or is the one that all are");
         }
@@ -99,23 +122,34 @@ impl Callers {
         let first = match self.source {
             Source::Authorization => Principal::header("authorization"),
             Source::Header => Principal::header(self.header.as_ref()?.as_str()),
-            Source::Peer => self.peer(),
+            Source::Cookie => Principal::cookie(self.cookie.as_deref()?),
+            Source::Peer => self.any_peer(),
             Source::Jwt => self.token.as_ref()?.principal(),
             Source::Shared => Principal::shared(),
         };
         Some(match self.otherwise {
-            Otherwise::Peer => first.or(self.peer()),
+            Otherwise::Cookie => first.or(Principal::cookie(self.cookie.as_deref()?)),
+            Otherwise::Peer => first.or(Principal::lone_peer_address(self.trusted_proxies.clone())),
+            Otherwise::AnyPeer => first.or(self.any_peer()),
             Otherwise::Shared => first.or(Principal::shared()),
             Otherwise::Nobody => first,
         })
     }
 
-    fn peer(&self) -> Principal {
+    fn any_peer(&self) -> Principal {
         if self.trusted_proxies.is_empty() {
             Principal::peer_address()
         } else {
             Principal::peer_address_behind(self.trusted_proxies.clone())
         }
+    }
+}
+
+/// The name of a cookie (RFC 6265): a token, as the name of a header is, but with a case.
+fn cookie(text: &str) -> Result<String, String> {
+    match HeaderName::try_from(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err(format!("\"{text}\", not the name of a cookie; write \"session\", for example")),
     }
 }
 

@@ -10,14 +10,17 @@
 //! ```
 //!
 //! - [`source`](Config): a file's text, and the command line, which goes [before it](Overrides).
-//! - `root`, `profile`, `callers`: what each part of a file means. `values`: how values and words are read.
-//! - `render`: what it all means, as a file that means the same.
+//! - `root`, `profile`, `keys`, `callers`: what each part of a file means. `values`: how values and words are read.
+//! - `render`: what it all means, as a file that means the same. [`summary`](Summary): the same in four lines.
 
 mod callers;
+mod keys;
 mod profile;
 mod render;
 mod root;
 mod source;
+mod summary;
 mod values;
 
 pub use source::{Admin, Config, Named, Overrides, TokensCheck};
+pub use summary::Summary;

@@ -1,17 +1,17 @@
-//! `profile`, `[headers]`, `[key]`, `[statuses]`, `[rules]` and `[[route]]`: what clients see. A route has rules of its own, the
+//! `profile`, `[headers]`, `[statuses]`, `[rules]` and `[[route]]`: what clients see. A route has rules of its own, the
 //! same names on top of what all have.
 
 use std::time::Duration;
 
 use http::HeaderName;
 use matchit::Router;
-use semel::{LEASE_MAX, NAME_BYTES_MAX, RETENTION_MAX};
+use semel::{LEASE_MAX, RETENTION_MAX};
 use semel_http::{Code, Names, Profile, Route, Rules, WhileRunning};
 use toml::de::DeTable;
 
 use super::source::{Named, Overrides};
 use super::values::{
-    BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, PROFILE, REACH, header, json_path, method, path,
+    KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PROFILE, header, json_path, method, path,
     refusal, status_not_kept,
 };
 use semel_config::Table;
@@ -41,10 +41,6 @@ pub(super) fn profile(root: &mut Table<'_>, overrides: &Overrides) -> Profile {
         profile.problem_base = base.into();
     }
     names(root.table("headers"), &mut profile.names);
-    let mut key = root.table("key");
-    key.set("bare", &mut profile.key.bare, word(BARE));
-    key.set("chars_max", &mut profile.key.chars_max, count(1..=NAME_BYTES_MAX as u64));
-    key.finish();
     let mut statuses = root.table("statuses");
     for code in Code::ALL {
         let status = statuses.read(code.word(), refusal);
@@ -89,8 +85,8 @@ fn names(mut table: Table<'_>, names: &mut Names) {
 /// The rules, with what the table says instead.
 fn rules(table: &mut Table<'_>, mut rules: Rules) -> Rules {
     table.set("methods", &mut rules.methods, list(method));
-    table.set("key", &mut rules.presence, word(PRESENCE));
-    table.set("scope", &mut rules.reach, word(REACH));
+    table.set("key", &mut rules.key, word(KEY_PRESENCE));
+    table.set("scope", &mut rules.scope, word(KEY_SCOPE));
     table.set("lease", &mut rules.lease, time(SHORTEST..=LEASE_MAX));
     table.set("retention", &mut rules.retention, time(SHORTEST..=RETENTION_MAX));
     table.set("lapse", &mut rules.lapse, word(LAPSE));

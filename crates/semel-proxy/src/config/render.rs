@@ -9,20 +9,20 @@ use semel_ops::store_setting::StoreFrom;
 use super::callers::{Callers, OTHERWISE, SOURCE, Source};
 use super::profile::{ALL, OFF, UNBOUNDED};
 use super::root::Meaning;
-use super::values::{ACCESS_LOG, BARE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PRESENCE, REACH, UPSTREAM_VERSION};
+use super::summary::Summary;
+use super::values::{
+    ACCESS_LOG, KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UNDERSCORES, UPSTREAM_VERSION,
+};
 use crate::settings::ProxySettings;
 
 pub(super) fn written(meaning: &Meaning) -> String {
-    let Meaning { settings, store, callers } = meaning;
+    let Meaning { settings, store, callers, keys } = meaning;
     let profile = &settings.http.profile;
-    let mut text = table("", root(settings, store));
+    let mut text = format!("# {}\n\n", Summary::of(settings).lines().join("\n# "));
+    text.push_str(&table("", root(settings, store)));
     text.push_str(&table("[principal]", principal(callers)));
     text.push_str(&table("[headers]", headers(profile)));
-    let key = vec![
-        ("bare", quoted(word_for(BARE, &profile.key.bare))),
-        ("chars_max", profile.key.chars_max.to_string()),
-    ];
-    text.push_str(&table("[key]", key));
+    text.push_str(&table("[key]", keys.lines(profile.key)));
     let status = |code: Code| (code.word(), profile.statuses.of(code).as_u16().to_string());
     text.push_str(&table("[statuses]", Code::ALL.map(status).into()));
     let common = rules(&profile.rules);
@@ -50,6 +50,8 @@ fn root(settings: &ProxySettings, store: &StoreFrom) -> Lines {
         lines.push(("upstream_authorities", quoted(file.display())));
     }
     lines.push(("listen", quoted(settings.listener.listen)));
+    let underscores = word_for(UNDERSCORES, &settings.underscores_in_headers);
+    lines.push(("underscores_in_headers", quoted(underscores)));
     lines.push(("trusted_proxies", listed(settings.trusted_proxies.iter().map(quoted))));
     lines.push(("store", store.line(&settings.store)));
     lines.push(("admin", quoted(settings.admin.map_or_else(|| OFF.to_owned(), |admin| admin.to_string()))));
@@ -72,6 +74,9 @@ fn principal(callers: &Callers) -> Lines {
     let mut lines = vec![("from", quoted(word_for(SOURCE, &callers.source)))];
     if let Some(header) = &callers.header {
         lines.push(("header", quoted(header)));
+    }
+    if let Some(cookie) = &callers.cookie {
+        lines.push(("cookie", quoted(cookie)));
     }
     if let Some(token) = &callers.token {
         lines.extend(token.lines());
@@ -99,8 +104,8 @@ fn rules(rules: &Rules) -> Lines {
     let attempts = rules.attempts_max.map(|most| most.to_string());
     vec![
         ("methods", listed(rules.methods.iter().map(quoted))),
-        ("key", quoted(word_for(PRESENCE, &rules.presence))),
-        ("scope", quoted(word_for(REACH, &rules.reach))),
+        ("key", quoted(word_for(KEY_PRESENCE, &rules.key))),
+        ("scope", quoted(word_for(KEY_SCOPE, &rules.scope))),
         ("lease", timed(rules.lease)),
         ("retention", timed(rules.retention)),
         ("lapse", quoted(word_for(LAPSE, &rules.lapse))),
@@ -135,6 +140,8 @@ fn quotas(settings: &ProxySettings) -> Lines {
 fn bounds(settings: &ProxySettings) -> Lines {
     let held = ("held_bytes_max", sized(settings.http.held_bytes_max as u64));
     let mut lines = settings.listener.limits.lines(held);
+    let caller_held = settings.http.caller_held_bytes_max.map(|bytes| sized(bytes as u64));
+    lines.extend(caller_held.map(|bytes| ("caller_held_bytes_max", bytes)));
     lines.push(("upstream_idle_max", settings.upstream_limits.idle_max.to_string()));
     lines
 }

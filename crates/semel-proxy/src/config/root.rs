@@ -11,16 +11,15 @@ use semel_listen::{Limits, ListenerConfig, ServerTls, Timeouts};
 use semel_ops::store_setting::{StoreFrom, StoreSetting};
 
 use super::callers::{self, Callers};
+use super::keys::{self, Keys};
 use super::profile;
 use super::source::{Admin, Overrides};
-use super::values::{ACCESS_LOG, UPSTREAM_VERSION, upstream};
+use super::values::{ACCESS_LOG, UNDERSCORES, UPSTREAM_VERSION, upstream};
 use crate::settings::{ProxySettings, UpstreamLimits};
 use semel_config::value::{address, any_text, bytes, count, file, list, or_none, text, truth, word};
 
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
-/// The caller is one part of a key's scope, so the rest may have one less than there are.
-const SCOPE_PREFIX_PARTS_MAX: usize = semel::SCOPE_PARTS_MAX.saturating_sub(1);
 
 /// What a file means, and how to say so without its secrets.
 #[derive(Debug)]
@@ -28,6 +27,7 @@ pub(super) struct Meaning {
     pub(super) settings: ProxySettings,
     pub(super) store: StoreFrom,
     pub(super) callers: Callers,
+    pub(super) keys: Keys,
 }
 
 /// Everything that the file and the command line mean; `None` only if something was wrong, which is then told.
@@ -39,18 +39,27 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     let store = StoreSetting::read(&mut root, &overrides.store);
     let trusted_proxies = root.read("trusted_proxies", list(text(callers::network))).unwrap_or_default();
     let callers = callers::callers(root.table("principal"), &trusted_proxies);
-    let profile = profile::profile(&mut root, overrides);
+    let mut profile = profile::profile(&mut root, overrides);
+    let keys = keys::keys(root.table("key"), &mut profile.key);
     let routes = profile::routes(&mut root, &profile.rules);
     let mut listener = ListenerConfig::new(listen);
     let mut upstream_limits = UpstreamLimits::default();
-    let (scope, quotas) = (scope_prefix(&mut root), quotas(root.table("quotas")));
-    let mut http = Settings { scope, quotas, profile, routes, ..Settings::default() };
+    let mut http = Settings {
+        scope: scope_prefix(&mut root, &keys),
+        hosts: keys.hosts.clone(),
+        key_identity: keys.identity,
+        quotas: quotas(root.table("quotas")),
+        profile,
+        routes,
+        ..Settings::default()
+    };
     bounds(root.table("bounds"), &mut listener.limits, &mut upstream_limits, &mut http);
     timeouts(root.table("timeouts"), &mut listener.timeouts, &mut upstream_limits, &mut http);
     held(&root, &http);
     let access_log = root.read("access_log", word(ACCESS_LOG));
     let upstream_version = root.read("upstream_version", word(UPSTREAM_VERSION)).unwrap_or_default();
     let upstream_authorities = root.read("upstream_authorities", file);
+    let underscores_in_headers = root.read("underscores_in_headers", word(UNDERSCORES)).unwrap_or_default();
     listener.tls = ServerTls::read(&mut root);
     let admin_tokens_file = tokens(&mut root, overrides);
     let audit = root.read("audit", any_text).map(PathBuf::from);
@@ -70,13 +79,14 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         upstream_authorities,
         upstream_version,
         trusted_proxies,
+        underscores_in_headers,
         admin,
         admin_tokens_file,
         audit,
         access_log: overrides.access_log.or(access_log).unwrap_or_default(),
         upstream_limits,
     };
-    Some(Meaning { settings, store: store.from, callers })
+    Some(Meaning { settings, store: store.from, callers, keys })
 }
 
 fn upstream_of(root: &mut Table<'_>, overrides: &Overrides) -> Option<Uri> {
@@ -135,10 +145,12 @@ fn tokens(root: &mut Table<'_>, overrides: &Overrides) -> Option<PathBuf> {
     Some(path)
 }
 
-fn scope_prefix(root: &mut Table<'_>) -> Vec<String> {
+fn scope_prefix(root: &mut Table<'_>, keys: &Keys) -> Vec<String> {
     let parts = root.read("scope_prefix", list(any_text)).unwrap_or_default();
-    if parts.len() > SCOPE_PREFIX_PARTS_MAX {
-        root.wrong("scope_prefix", &format!("has {} parts; {SCOPE_PREFIX_PARTS_MAX} at most", parts.len()));
+    // The caller is one part of a key's scope, and the host is another where each has keys of its own.
+    let parts_max = semel::SCOPE_PARTS_MAX.saturating_sub(if keys.hosts.is_separate() { 2 } else { 1 });
+    if parts.len() > parts_max {
+        root.wrong("scope_prefix", &format!("has {} parts; {parts_max} at most", parts.len()));
     } else if let Err(error) = semel::Key::scoped(parts.clone(), "http", "key") {
         root.wrong("scope_prefix", &format!("cannot be: {error}"));
     }
@@ -148,6 +160,7 @@ fn scope_prefix(root: &mut Table<'_>) -> Vec<String> {
 fn bounds(mut table: Table<'_>, limits: &mut Limits, upstream: &mut UpstreamLimits, http: &mut Settings) {
     limits.read(&mut table);
     table.set("held_bytes_max", &mut http.held_bytes_max, bytes(1..=1 << 40));
+    http.caller_held_bytes_max = table.read("caller_held_bytes_max", bytes(1..=1 << 40));
     table.set("upstream_idle_max", &mut upstream.idle_max, count(0..=MANY));
     table.finish();
 }
@@ -184,12 +197,13 @@ fn held(root: &Table<'_>, http: &Settings) {
     let rules =
         std::iter::once(&http.profile.rules).chain(http.routes.iter().map(|Route { rules, .. }| rules));
     let most = rules.map(most).max().unwrap_or(0);
-    if most > http.held_bytes_max {
+    let room = http.admitted_bytes_max();
+    if most > room {
         root.wrong(
             "bounds",
             &format!(
-                "lets bodies of {} bytes be held at once, and a route allows one of {most}; raise held_bytes_max",
-                http.held_bytes_max
+                "leaves one caller {room} bytes of memory, and a route allows a body of {most}; raise held_bytes_max, \
+                 or caller_held_bytes_max if it is set"
             ),
         );
     }

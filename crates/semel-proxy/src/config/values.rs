@@ -6,10 +6,10 @@ use std::str::FromStr;
 use http::{HeaderName, Method, StatusCode, Uri};
 use semel::{Lapse, OnOutage};
 use semel_http::json::JsonPath;
-use semel_http::{Bare, OnServerError, Presence, Reach};
+use semel_http::{KeyPresence, KeyScope, OnServerError};
 
 use super::source::Named;
-use crate::settings::{AccessLog, UpstreamVersion};
+use crate::settings::{AccessLog, UnderscoresInHeaders, UpstreamVersion};
 use semel_config::value::{Read, Value, Words, count, text, wrong};
 
 /// Methods that change nothing by themselves: they pass untouched, with or without a key.
@@ -19,10 +19,11 @@ pub(super) const ACCESS_LOG: &Words<AccessLog> =
     &[("text", AccessLog::Text), ("json", AccessLog::Json), ("off", AccessLog::Off)];
 pub(super) const UPSTREAM_VERSION: &Words<UpstreamVersion> =
     &[("1.1", UpstreamVersion::Http1), ("2", UpstreamVersion::Http2)];
-pub(super) const BARE: &Words<Bare> = &[("taken", Bare::Taken), ("refused", Bare::Refused)];
-pub(super) const PRESENCE: &Words<Presence> =
-    &[("optional", Presence::Optional), ("required", Presence::Required)];
-pub(super) const REACH: &Words<Reach> = &[("caller", Reach::Caller), ("route", Reach::Route)];
+pub(super) const UNDERSCORES: &Words<UnderscoresInHeaders> =
+    &[("drop", UnderscoresInHeaders::Drop), ("pass", UnderscoresInHeaders::Pass)];
+pub(super) const KEY_PRESENCE: &Words<KeyPresence> =
+    &[("optional", KeyPresence::Optional), ("required", KeyPresence::Required)];
+pub(super) const KEY_SCOPE: &Words<KeyScope> = &[("caller", KeyScope::Caller), ("route", KeyScope::Route)];
 pub(super) const LAPSE: &Words<Lapse> = &[("rerun", Lapse::Rerun), ("hold", Lapse::Hold)];
 pub(super) const ON_SERVER_ERROR: &Words<OnServerError> =
     &[("release", OnServerError::Release), ("store", OnServerError::Store), ("hold", OnServerError::Hold)];

@@ -11,7 +11,12 @@ use hyper::body::Incoming;
 use semel_http::ResponseBody;
 
 use super::http1::{Link, Pool};
+use crate::abandoned::is_without_client;
+use crate::request::strip_response_trailers;
 use semel_listen::{BodyError, Idle};
+
+/// How long nothing may come of a body that its client left.
+const LEFT_IDLE: Duration = Duration::from_secs(1);
 
 /// The body of the upstream's answer.
 pub struct UpstreamBody {
@@ -24,8 +29,8 @@ enum Source {
     Empty,
     /// What the proxy says itself.
     Own(Box<ResponseBody<UpstreamBody>>),
-    /// From a connection of HTTP/1.1, which nobody else drives.
-    Http1 { incoming: Incoming, link: Option<Link>, pool: Arc<Pool> },
+    /// From a connection of HTTP/1.1, which nobody else drives. Without a pool it is closed at the end.
+    Http1 { incoming: Incoming, link: Option<Link>, pool: Option<Arc<Pool>> },
     /// From a connection of HTTP/2.
     Http2(Incoming),
 }
@@ -41,7 +46,7 @@ impl UpstreamBody {
         Self { source: Source::Own(Box::new(body)), idle: Idle::new(Duration::ZERO) }
     }
 
-    pub(super) fn http1(incoming: Incoming, link: Link, pool: Arc<Pool>, idle: Duration) -> Self {
+    pub(super) fn http1(incoming: Incoming, link: Link, pool: Option<Arc<Pool>>, idle: Duration) -> Self {
         Self { source: Source::Http1 { incoming, link: Some(link), pool }, idle: Idle::new(idle) }
     }
 
@@ -60,7 +65,7 @@ impl Source {
                 if let Poll::Ready(frame) = &frame
                     && (frame.is_none() || incoming.is_end_stream())
                 {
-                    give_back(link, pool, cx);
+                    give_back(link, pool.as_deref(), cx);
                 }
                 frame.map_err(BodyError::Broken)
             }
@@ -85,12 +90,33 @@ fn poll_driven(
     Pin::new(incoming).poll_frame(cx)
 }
 
-fn give_back(link: &mut Option<Link>, pool: &Pool, cx: &mut Context<'_>) {
-    if let Some(mut link) = link.take()
+fn give_back(link: &mut Option<Link>, pool: Option<&Pool>, cx: &mut Context<'_>) {
+    if let (Some(mut link), Some(pool)) = (link.take(), pool)
         && link.is_reusable(cx)
     {
         pool.put(link);
     }
+}
+
+impl Drop for UpstreamBody {
+    /// A body that was left before its end is read on for a moment, so that its connection can be used again.
+    fn drop(&mut self) {
+        let Source::Http1 { link: Some(_), pool: Some(pool), .. } = &self.source else { return };
+        if is_without_client() {
+            return;
+        }
+        if let Some(place) = pool.abandoned().place() {
+            let source = std::mem::replace(&mut self.source, Source::Empty);
+            place.go_on(std::future::ready(Self { source, idle: Idle::new(LEFT_IDLE) }));
+        }
+    }
+}
+
+fn without_forbidden_trailers(mut frame: Frame<Bytes>) -> Frame<Bytes> {
+    if let Some(trailers) = frame.trailers_mut() {
+        strip_response_trailers(trailers);
+    }
+    frame
 }
 
 impl Body for UpstreamBody {
@@ -103,7 +129,8 @@ impl Body for UpstreamBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = self.source.poll_next(cx);
         let stalled = |span| Some(Err(BodyError::Stalled(span)));
-        self.idle.bounded(polled, cx).map(|frame| frame.unwrap_or_else(stalled))
+        let polled = self.idle.bounded(polled, cx).map(|frame| frame.unwrap_or_else(stalled));
+        polled.map_ok(without_forbidden_trailers)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -59,13 +59,11 @@ impl Dial {
     /// Connects, and secures the line if it is to be.
     pub(super) async fn dial(&self) -> io::Result<Dialled> {
         let too_slow = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time");
-        let dialled = timeout(self.connect_timeout, self.connect()).await.map_err(too_slow)??;
-        metrics::counter!("semel_http_upstream_connects_total").increment(1);
-        Ok(dialled)
+        timeout(self.connect_timeout, self.connect()).await.map_err(too_slow)?
     }
 
     async fn connect(&self) -> io::Result<Dialled> {
-        let stream = TcpStream::connect((&*self.host, self.port)).await?;
+        let stream = connected(TcpStream::connect((&*self.host, self.port))).await?;
         stream.set_nodelay(true)?;
         let socket = rustix::io::dup(&stream)?;
         let wire = match &self.secured {
@@ -77,6 +75,24 @@ impl Dial {
         };
         Ok(Dialled { wire, socket })
     }
+}
+
+/// Counts a connection, also one that is given up while it is made: the upstream may have seen it.
+async fn connected(connect: impl Future<Output = io::Result<TcpStream>>) -> io::Result<TcpStream> {
+    struct Counted {
+        is_refused: bool,
+    }
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            if !self.is_refused {
+                metrics::counter!("semel_http_upstream_connects_total").increment(1);
+            }
+        }
+    }
+    let mut counted = Counted { is_refused: false };
+    let stream = connect.await;
+    counted.is_refused = stream.is_err();
+    stream
 }
 
 /// Whom to trust, and what to speak, towards the upstream.

@@ -17,6 +17,7 @@ use super::Sent;
 use super::dial::Dialled;
 use super::outgoing::Patience;
 use super::send::Exchanged;
+use crate::abandoned::Abandoned;
 
 /// One connection of HTTP/1.1 to the upstream.
 pub(super) struct Link {
@@ -68,19 +69,15 @@ impl Link {
         self.poll_drive(cx).is_pending() && self.sender.is_ready()
     }
 
-    /// Whether the other side has closed it meanwhile. The runtime may not have heard of that yet, so the socket is
-    /// asked.
+    /// Whether the other side has closed it meanwhile, or sent bytes that nobody asked for: those would be taken for the
+    /// answer to the next request. The runtime may not have heard of either yet, so the socket is asked.
     pub(super) fn is_dead(&self) -> bool {
         if self.ended || self.sender.is_closed() {
             return true;
         }
         let mut byte = [0_u8; 1];
-        match rustix::net::recv(&self.socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Ok((0, _)) => true,
-            // Bytes that nobody asked for: a secured line may have sent a ticket; anything else is not HTTP.
-            Ok(_) => false,
-            Err(error) => error != rustix::io::Errno::AGAIN,
-        }
+        let peeked = rustix::net::recv(&self.socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        peeked.err() != Some(rustix::io::Errno::AGAIN)
     }
 }
 
@@ -89,11 +86,17 @@ pub(super) struct Pool {
     idle: Mutex<Vec<Link>>,
     idle_max: usize,
     idle_timeout: Duration,
+    abandoned: Abandoned,
 }
 
 impl Pool {
-    pub(super) fn new(idle_max: usize, idle_timeout: Duration) -> Self {
-        Self { idle: Mutex::default(), idle_max, idle_timeout }
+    pub(super) fn new(idle_max: usize, idle_timeout: Duration, abandoned: Abandoned) -> Self {
+        Self { idle: Mutex::default(), idle_max, idle_timeout, abandoned }
+    }
+
+    /// Where an answer goes that its client left.
+    pub(super) fn abandoned(&self) -> &Abandoned {
+        &self.abandoned
     }
 
     /// A connection that is still good, as far as this side can know.

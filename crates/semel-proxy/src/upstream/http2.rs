@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use http::Request;
@@ -13,6 +14,7 @@ use super::Sent;
 use super::dial::Dial;
 use super::outgoing::Patience;
 use super::send::Exchanged;
+use crate::abandoned::is_without_client;
 
 /// How often an upstream that says nothing is asked whether it is there, while requests wait for it.
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -65,7 +67,11 @@ pub(super) async fn exchange(
 ) -> Exchanged {
     let mut patience = pin!(patience);
     let answer = sender.try_send_request(request);
-    let over = std::future::poll_fn(|cx| patience.as_mut().poll_over(cx));
+    // A stream whose client left is reset at once: that costs the connection nothing.
+    let over = std::future::poll_fn(|cx| {
+        let polled = patience.as_mut().poll_over(cx);
+        if is_without_client() { Poll::Ready(()) } else { polled }
+    });
     tokio::select! {
         biased;
         answer = answer => answer.into(),

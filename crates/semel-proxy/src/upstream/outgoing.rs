@@ -26,15 +26,17 @@ pub(crate) struct Outgoing<B> {
 }
 
 /// How far a body has come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Progress {
-    frames: AtomicU64,
+    started_at: Instant,
+    /// When its last frame was taken, in milliseconds since the start.
+    last_frame_ms: AtomicU64,
     failed: AtomicBool,
 }
 
 impl<B: Body> Outgoing<B> {
     pub(crate) fn new(body: B) -> Self {
-        let progress = (!body.is_end_stream()).then(Arc::default);
+        let progress = (!body.is_end_stream()).then(|| Arc::new(Progress::new()));
         Self { body, progress }
     }
 
@@ -44,9 +46,19 @@ impl<B: Body> Outgoing<B> {
 }
 
 impl Progress {
-    /// How many frames were taken, the end of the body included.
-    pub(super) fn frames(&self) -> u64 {
-        self.frames.load(Ordering::Relaxed)
+    fn new() -> Self {
+        Self { started_at: Instant::now(), last_frame_ms: AtomicU64::new(0), failed: AtomicBool::new(false) }
+    }
+
+    fn frame_taken(&self, failed: bool) {
+        let elapsed = u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_frame_ms.store(elapsed, Ordering::Relaxed);
+        self.failed.store(failed, Ordering::Relaxed);
+    }
+
+    /// When the last frame was taken, the end of the body included.
+    fn last_frame_at(&self) -> Option<Instant> {
+        self.started_at.checked_add(Duration::from_millis(self.last_frame_ms.load(Ordering::Relaxed)))
     }
 
     /// Whether the client's side of it failed.
@@ -68,8 +80,7 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         if let (Poll::Ready(frame), Some(progress)) = (&polled, &self.progress) {
-            progress.frames.fetch_add(1, Ordering::Relaxed);
-            progress.failed.store(matches!(frame, Some(Err(_))), Ordering::Relaxed);
+            progress.frame_taken(matches!(frame, Some(Err(_))));
         }
         polled
     }
@@ -84,33 +95,63 @@ where
 }
 
 pin_project! {
-    /// A span that starts again for as long as the request's body keeps going out: a long upload is not a slow answer.
+    /// A span from the last part of a request that went out: a long upload is not a slow answer.
     pub(super) struct Patience {
         span: Duration,
         #[pin]
         timer: Sleep,
         progress: Option<Arc<Progress>>,
-        frames_seen: u64,
     }
 }
 
 impl Patience {
     pub(super) fn new(span: Duration, progress: Option<Arc<Progress>>) -> Self {
-        Self { span, timer: tokio::time::sleep(span), progress, frames_seen: 0 }
+        Self { span, timer: tokio::time::sleep(span), progress }
     }
 
-    /// Ready once nothing went out for the whole span.
+    /// Ready once nothing went out for the whole span. The timer is not touched by each part: when it fires, it is set again to
+    /// the end of the span that the last part began.
     pub(super) fn poll_over(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         loop {
             ready!(this.timer.as_mut().poll(cx));
-            let frames = this.progress.as_ref().map_or(0, |progress| progress.frames());
-            if frames == *this.frames_seen {
-                return Poll::Ready(());
+            let last_at = this.progress.as_ref().and_then(|progress| progress.last_frame_at());
+            let over_at = last_at.and_then(|last_at| last_at.checked_add(*this.span));
+            match over_at.filter(|over_at| *over_at > this.timer.deadline()) {
+                Some(over_at) => this.timer.as_mut().reset(over_at),
+                None => return Poll::Ready(()),
             }
-            *this.frames_seen = frames;
-            let now = Instant::now();
-            this.timer.as_mut().reset(now.checked_add(*this.span).unwrap_or(now));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{BodyExt as _, Full};
+    use tokio::time::{advance, timeout};
+
+    use super::*;
+
+    const SPAN: Duration = Duration::from_mins(1);
+
+    /// How long the patience lasts with a body of one frame that goes out after so long.
+    async fn waited(sent_after: Duration) -> Duration {
+        let started_at = Instant::now();
+        let mut body = Outgoing::new(Full::new(Bytes::from_static(b"body")));
+        let mut patience = Box::pin(Patience::new(SPAN, body.progress()));
+        let mut over = std::future::poll_fn(|cx| patience.as_mut().poll_over(cx));
+        assert!(timeout(sent_after, &mut over).await.is_err(), "nothing is over yet");
+        body.frame().await;
+        over.await;
+        started_at.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_may_take_one_span_from_the_last_part_of_its_request() {
+        for sent_after in [Duration::from_millis(1), Duration::from_secs(30), Duration::from_secs(59)] {
+            let waited = waited(sent_after).await;
+            assert!(waited >= SPAN && waited < sent_after + SPAN + Duration::from_secs(1), "{waited:?}");
+        }
+        advance(SPAN).await;
     }
 }

@@ -1,5 +1,6 @@
 //! A request goes out once, and what is known of it afterwards.
 
+use std::error::Error as _;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use http::header::{HeaderValue, TRANSFER_ENCODING};
 use http::uri::Scheme;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
@@ -21,6 +22,8 @@ use super::dial::{Dial, to_upstream};
 use super::http1::{Link, Pool};
 use super::http2::{self, Multiplexed};
 use super::outgoing::Patience;
+use super::response_head::{Reuse, normalize};
+use crate::abandoned::{Abandoned, is_without_client};
 use crate::settings::{ProxySettings, UpstreamVersion};
 
 /// How many idle connections may turn out to be closed before a new one is made.
@@ -45,6 +48,8 @@ pub(super) enum Exchanged {
     Answered(Response<Incoming>),
     /// Not one byte was written: it may go out on another connection.
     NeverLeft(Box<Request<Sent>>),
+    /// It was written, and the upstream says that it did nothing with it.
+    Refused(hyper::Error),
     /// It was written, at least in part, and no answer came.
     Lost(hyper::Error),
     /// It was written, at least in part, and no answer came in time.
@@ -57,24 +62,41 @@ impl From<Result<Response<Incoming>, TrySendError<Request<Sent>>>> for Exchanged
             Ok(response) => Self::Answered(response),
             Err(mut error) => match error.take_message() {
                 Some(request) => Self::NeverLeft(Box::new(request)),
+                None if never_processed(error.error()) => Self::Refused(error.into_error()),
                 None => Self::Lost(error.into_error()),
             },
         }
     }
 }
 
+/// Whether the upstream itself says that nothing ran (RFC 9113, 8.7): it refused the stream, or went away with a last stream
+/// before it. h2 ends other streams of a connection that went away with an error of their own.
+fn never_processed(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<h2::Error>());
+    cause.is_some_and(|cause| {
+        let is_refused = cause.is_reset() && cause.reason() == Some(h2::Reason::REFUSED_STREAM);
+        cause.is_remote() && (is_refused || cause.is_go_away())
+    })
+}
+
 /// Why there is no answer.
 pub(crate) enum Failure {
     /// The request never left.
     Unreachable(io::Error),
+    /// The request left, and the upstream says that it did nothing with it.
+    Refused(hyper::Error),
     /// The request left, and nobody knows what came of it.
     Lost(hyper::Error),
     /// The request left, and its answer did not come in time.
     TooSlow(Duration),
     /// The client did not send all of it.
     Incomplete,
+    /// The client left before anything was sent.
+    Abandoned,
     /// The upstream speaks something else now, which nobody asked for.
     Switched,
+    /// An answer came that can be read in two ways, or in none: what is wrong with it.
+    Malformed(&'static str),
 }
 
 impl Failure {
@@ -82,10 +104,13 @@ impl Failure {
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "unreachable",
+            Self::Refused(_) => "refused",
             Self::Lost(_) => "lost",
             Self::TooSlow(_) => "too_slow",
             Self::Incomplete => "incomplete",
+            Self::Abandoned => "abandoned",
             Self::Switched => "switched",
+            Self::Malformed(_) => "malformed",
         }
     }
 }
@@ -96,6 +121,9 @@ impl fmt::Display for Failure {
             Self::Unreachable(error) => {
                 write!(f, "There is no connection to the upstream ({error}). Nothing was sent; try again.")
             }
+            Self::Refused(error) => {
+                write!(f, "The upstream refused the request and did nothing with it ({error}). Try again.")
+            }
             Self::Lost(error) => {
                 write!(f, "The request was sent, and the connection ended before its answer came ({error}).")
             }
@@ -103,17 +131,23 @@ impl fmt::Display for Failure {
             Self::Incomplete => {
                 f.write_str("The request's body ended early, or did not come in time. Send it again.")
             }
+            Self::Abandoned => f.write_str("The client left before its request was sent. Nothing ran."),
             Self::Switched => f.write_str("The upstream changed the protocol without being asked."),
+            Self::Malformed(what) => {
+                write!(f, "The request was sent, and its answer {what}, so that it cannot be passed on.")
+            }
         }
     }
 }
 
 impl Upstream {
-    pub(crate) fn new(settings: &ProxySettings) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &ProxySettings, abandoned: Abandoned) -> Result<Self, Error> {
         let tls = (settings.upstream.scheme() == Some(&Scheme::HTTPS)).then(|| to_upstream(settings));
         let limits = &settings.upstream_limits;
         let lines = match settings.upstream_version {
-            UpstreamVersion::Http1 => Lines::Http1(Arc::new(Pool::new(limits.idle_max, limits.idle))),
+            UpstreamVersion::Http1 => {
+                Lines::Http1(Arc::new(Pool::new(limits.idle_max, limits.idle, abandoned)))
+            }
             UpstreamVersion::Http2 => Lines::Http2(Multiplexed::default()),
         };
         let dial = Dial::new(&settings.upstream, tls.transpose()?, limits.connect)?;
@@ -135,6 +169,7 @@ impl Upstream {
             announce_length(&mut request);
         }
         let progress = request.body().progress();
+        let is_head = request.method() == Method::HEAD;
         for tries in 0_u32.. {
             let patience = Patience::new(self.response_timeout, progress.clone());
             let (exchanged, is_last, link) = match &self.lines {
@@ -145,18 +180,26 @@ impl Upstream {
                         Some(link) => link,
                         None => self.connect().await.map_err(Failure::Unreachable)?,
                     };
+                    if is_without_client() {
+                        pool.put(link);
+                        return Err(Failure::Abandoned);
+                    }
                     (link.exchange(request, patience).await, is_fresh, Some((link, pool)))
                 }
                 Lines::Http2(shared) => {
                     let mut sender = shared.connected(&self.dial).await.map_err(Failure::Unreachable)?;
+                    if is_without_client() {
+                        return Err(Failure::Abandoned);
+                    }
                     // The second connection is for a request that never left on the first.
                     (http2::exchange(&mut sender, request, patience).await, tries > 0, None)
                 }
             };
             match exchanged {
-                Exchanged::Answered(response) => return Ok(self.answered(response, link).await),
+                Exchanged::Answered(response) => return self.answered(response, is_head, link).await,
                 Exchanged::NeverLeft(_) if is_last => break,
                 Exchanged::NeverLeft(back) => request = *back,
+                Exchanged::Refused(error) => return Err(Failure::Refused(error)),
                 Exchanged::Lost(_) if progress.as_ref().is_some_and(|progress| progress.failed()) => {
                     return Err(Failure::Incomplete);
                 }
@@ -175,23 +218,27 @@ impl Upstream {
     async fn answered(
         &self,
         response: Response<Incoming>,
+        is_head: bool,
         link: Option<(Link, &Arc<Pool>)>,
-    ) -> Response<UpstreamBody> {
-        let (parts, incoming) = response.into_parts();
+    ) -> Result<Response<UpstreamBody>, Failure> {
+        let (mut head, incoming) = response.into_parts();
+        let reuse =
+            normalize(&mut head, is_head, incoming.size_hint().exact()).map_err(Failure::Malformed)?;
         let body = match link {
             None => UpstreamBody::http2(incoming, self.body_idle),
             Some((link, pool)) if !incoming.is_end_stream() => {
-                UpstreamBody::http1(incoming, link, Arc::clone(pool), self.body_idle)
+                let pool = (reuse == Reuse::Allowed).then(|| Arc::clone(pool));
+                UpstreamBody::http1(incoming, link, pool, self.body_idle)
             }
             Some((mut link, pool)) => {
                 // Nobody would poll a body that has ended, so its connection is given back here.
-                if poll_fn(|cx| Poll::Ready(link.is_reusable(cx))).await {
+                if reuse == Reuse::Allowed && poll_fn(|cx| Poll::Ready(link.is_reusable(cx))).await {
                     pool.put(link);
                 }
                 UpstreamBody::empty()
             }
         };
-        Response::from_parts(parts, body)
+        Ok(Response::from_parts(head, body))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Health and metrics, on a listener of their own.
 
 use crate::client::Client;
-use crate::proxied::{settings, start};
+use crate::proxied::{settings, start, start_with_tokens};
 use crate::service::Service;
+use semel_server::access::Tokens;
+use test_http::{Role, Token};
 
 async fn get(address: std::net::SocketAddr, path: &str) -> (u16, String) {
     let answer =
@@ -103,6 +105,19 @@ async fn what_others_can_reach_shows_no_keys_without_tokens() {
     for (path, status) in
         [("/healthz", 200), ("/metrics", 200), ("/", 404), ("/keys", 404), ("/v1/records", 404)]
     {
+        assert_eq!(get(admin, path).await.0, status, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn tokens_are_for_the_dashboard_and_leave_health_and_metrics_open() {
+    let service = Service::mirror().await;
+    let mut settings = settings(service.address);
+    settings.admin = Some("127.0.0.1:0".parse().expect("is an address"));
+    let tokens = Tokens::parse(&Token::new(Role::Read, &[]).toml(), "tokens.toml").expect("is one");
+    let proxy = start_with_tokens(settings, tokens).await;
+    let admin = proxy.admin().expect("listens");
+    for (path, status) in [("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/v1/records", 401)] {
         assert_eq!(get(admin, path).await.0, status, "{path}");
     }
 }

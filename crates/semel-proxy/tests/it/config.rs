@@ -5,11 +5,13 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use semel::{Lapse, OnOutage};
 use semel_config::Errors;
-use semel_http::{Bare, Code, OnServerError, Presence, Profile, Reach, WhileRunning};
+use semel_http::{
+    Code, Hosts, KeyIdentity, KeyPresence, KeyScope, OnServerError, Profile, UnquotedKeys, WhileRunning,
+};
 use semel_listen::ListenerConfig;
 use semel_ops::store_setting::StoreOverrides;
 use semel_proxy::config::{Admin, Config, Named, Overrides};
-use semel_proxy::{AccessLog, ProxySettings, UpstreamLimits, UpstreamVersion};
+use semel_proxy::{AccessLog, ProxySettings, UnderscoresInHeaders, UpstreamLimits, UpstreamVersion};
 
 const UPSTREAM: &str = "upstream = 'http://127.0.0.1:3000'\n";
 
@@ -55,6 +57,97 @@ fn the_caller_is_never_one_that_all_share_unless_that_is_said() {
 }
 
 #[test]
+fn h60_callers_are_told_apart_as_the_file_says() {
+    let told = |rest: &str| settings(rest).principal.to_string();
+    for (rest, words) in [
+        (
+            "",
+            "a digest of `authorization`; without it by address, but requests with a cookie or through an unknown proxy are refused",
+        ),
+        ("[principal]\nor = 'any_peer'", "a digest of `authorization`; without it by address"),
+        ("[principal]\nfrom = 'peer'", "address"),
+        ("[principal]\nfrom = 'shared'", "nothing: all callers are one"),
+        (
+            "[principal]\nfrom = 'cookie'\ncookie = 'Session'",
+            "a digest of the cookie `Session`; a request without it is refused",
+        ),
+        (
+            "[principal]\nor = 'cookie'\ncookie = 'sid'",
+            "a digest of `authorization`; without it by a digest of the cookie `sid`; a request without it is refused",
+        ),
+        (
+            "[principal]\nfrom = 'header'\nheader = 'X-Api-Key'\nor = 'shared'",
+            "a digest of `x-api-key`; without it by nothing: all callers are one",
+        ),
+    ] {
+        assert_eq!(told(rest), words, "{rest}");
+    }
+}
+
+#[test]
+fn h31_each_host_has_keys_of_its_own_unless_the_file_says_otherwise() {
+    let hosts = |rest: &str| settings(rest).http.hosts;
+    assert_eq!(hosts(""), Hosts::separate());
+    assert_eq!(hosts("[key]\nhosts = 'ignored'"), Hosts::ignored());
+    let same = Hosts::separate().same(["api.example", "www.example"]).expect("is fine");
+    assert_eq!(hosts("[key]\nsame_hosts = [['api.example', 'WWW.example.']]"), same);
+    let identity = |word: &str| settings(&format!("[key]\nidentity = '{word}'")).http.key_identity;
+    assert_eq!(settings("").http.key_identity, KeyIdentity::Full);
+    assert_eq!(
+        ["full", "upgrade", "0.1"].map(identity),
+        [KeyIdentity::Full, KeyIdentity::Upgrade, KeyIdentity::V0_1]
+    );
+}
+
+#[test]
+fn h53_a_run_without_a_known_end_is_held_unless_the_file_says_otherwise() {
+    assert_eq!(settings("").http.profile.rules.lapse, Lapse::Hold);
+    assert_eq!(settings("profile = 'stripe'").http.profile.rules.lapse, Lapse::Hold);
+    assert_eq!(settings("[rules]\nlapse = 'rerun'").http.profile.rules.lapse, Lapse::Rerun);
+    // The engine's own default is another: an embedded caller sees the attempt number, and can act on it.
+    assert_eq!(Lapse::default(), Lapse::Rerun);
+}
+
+/// The four lines of `--check` for a file with these lines.
+fn summed_up(rest: &str) -> Vec<String> {
+    let config = parsed(&format!("{UPSTREAM}{rest}")).expect("is TOML");
+    let effective = config.effective().unwrap_or_else(|errors| panic!("{errors}"));
+    effective.lines().map_while(|line| line.strip_prefix("# ").map(str::to_owned)).collect()
+}
+
+#[test]
+fn what_a_proxy_will_do_is_said_in_four_lines() {
+    assert_eq!(
+        summed_up(""),
+        [
+            "listening on http://127.0.0.1:8080, proxying to http://127.0.0.1:3000/; health, metrics and the dashboard on http://127.0.0.1:9464",
+            "store: file:./semel-data; outcomes survive kill -9, a crash of the machine, and loss of power, if the file system keeps what is synced",
+            "callers: told apart by a digest of `authorization`; without it by address, but requests with a cookie or through an unknown proxy are refused; each host has keys of its own",
+            "after a crash: a key whose run has no known end is held until an operator decides (lapse = \"hold\")",
+        ]
+    );
+    let lines = summed_up(
+        "store = 'memory:'\nadmin = 'off'\n[principal]\nfrom = 'shared'\n[key]\nhosts = 'ignored'\n[rules]\nlapse = 'rerun'
+        [[route]]\npath = '/charges'\nlapse = 'hold'\n[[route]]\npath = '/notes'\nmethods = ['PUT']",
+    );
+    assert_eq!(
+        lines,
+        [
+            "listening on http://127.0.0.1:8080, proxying to http://127.0.0.1:3000/",
+            "store: memory:; outcomes survive nothing: they end with the process",
+            "callers: told apart by nothing: all callers are one",
+            "after a crash: a key whose run has no known end runs again with the next retry (lapse = \"rerun\"); hold on POST/PATCH /charges",
+        ]
+    );
+    let route = |number| format!("[[route]]\npath = '/r{number}'\nmethods = ['POST']\nlapse = 'rerun'\n");
+    let many = summed_up(&[1, 2, 3, 4, 5].map(route).concat());
+    assert!(
+        many[3].ends_with("(lapse = \"hold\"); rerun on POST /r1, POST /r2, POST /r3 and 2 more"),
+        "{many:?}"
+    );
+}
+
+#[test]
 fn every_rule_can_be_said_and_a_route_inherits_what_it_does_not_say() {
     let settings = settings(
         "[rules]
@@ -83,8 +176,8 @@ fn every_rule_can_be_said_and_a_route_inherits_what_it_does_not_say() {
     );
     let rules = &settings.http.profile.rules;
     assert_eq!(
-        (&rules.methods[..], rules.presence, rules.reach),
-        (&[Method::POST, Method::PUT][..], Presence::Required, Reach::Route)
+        (&rules.methods[..], rules.key, rules.scope),
+        (&[Method::POST, Method::PUT][..], KeyPresence::Required, KeyScope::Route)
     );
     assert_eq!(
         (rules.lease, rules.retention, rules.lapse),
@@ -105,7 +198,7 @@ fn every_rule_can_be_said_and_a_route_inherits_what_it_does_not_say() {
         (route.rules.while_running, route.rules.lease),
         (WhileRunning::Reject, Duration::from_mins(90))
     );
-    assert_eq!((route.rules.lapse, route.rules.presence), (Lapse::Hold, Presence::Required), "inherited");
+    assert_eq!((route.rules.lapse, route.rules.key), (Lapse::Hold, KeyPresence::Required), "inherited");
 }
 
 #[test]
@@ -123,12 +216,15 @@ fn a_profile_is_data_that_a_file_can_spell_out() {
         expires = 'off'
         protected = 'X-Protected'
         [key]
-        bare = 'refused'
+        unquoted = 'refused'
         chars_max = 64",
     );
     let profile = own.http.profile;
     assert_eq!((profile.names.key.as_str(), profile.names.key_aliases.len()), ("x-request-id", 1));
-    assert_eq!((profile.names.expires, profile.key.bare, profile.key.chars_max), (None, Bare::Refused, 64));
+    assert_eq!(
+        (profile.names.expires, profile.key.unquoted, profile.key.chars_max),
+        (None, UnquotedKeys::Refused, 64)
+    );
     assert_eq!(&*profile.problem_base, "https://errors.example/");
     assert_eq!(profile.statuses.of(Code::Mismatch), StatusCode::UNPROCESSABLE_ENTITY);
 }
@@ -136,12 +232,13 @@ fn a_profile_is_data_that_a_file_can_spell_out() {
 #[test]
 fn what_the_process_may_use_is_said_with_units() {
     let settings = settings(
-        "listen = 'localhost:80'\naccess_log = 'json'\nupstream_version = '2'\nadmin = 'off'\nscope_prefix = ['acme', 'payments']
+        "listen = 'localhost:80'\naccess_log = 'json'\nupstream_version = '2'\nunderscores_in_headers = 'pass'\nadmin = 'off'\nscope_prefix = ['acme', 'payments']
         [quotas]
         new_keys_per_minute = 600
         bytes = '1GiB'
         [bounds]
         held_bytes_max = '32MiB'
+        caller_held_bytes_max = '2MiB'
         streams_max = 7
         [timeouts]
         store = '250ms'
@@ -149,10 +246,12 @@ fn what_the_process_may_use_is_said_with_units() {
     );
     assert_eq!((settings.listener.listen.to_string(), settings.admin), ("127.0.0.1:80".into(), None));
     assert_eq!((settings.access_log, settings.upstream_version), (AccessLog::Json, UpstreamVersion::Http2));
+    assert_eq!(settings.underscores_in_headers, UnderscoresInHeaders::Pass);
     assert_eq!(settings.http.scope, ["acme", "payments"]);
     let quotas = settings.http.quotas.expect("are said");
     assert_eq!((quotas.new_keys_per_minute, quotas.records, quotas.bytes), (Some(600), None, Some(1 << 30)));
     assert_eq!((settings.http.held_bytes_max, settings.listener.limits.streams_max), (32 << 20, 7));
+    assert_eq!(settings.http.caller_held_bytes_max, Some(2 << 20));
     assert_eq!(settings.http.store_timeout, Duration::from_millis(250));
     assert_eq!(settings.listener.timeouts.drain, Duration::ZERO);
 }
@@ -191,7 +290,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("store = { url = 'x' }", "write { env = \"NAME\" } or { file = \"PATH\" }"),
     ("profile = 'striper'", "did you mean `stripe`?"),
     ("access_log = 'xml'", "write \"text\" or \"json\" or \"off\""),
-    ("scope_prefix = ['1','2','3','4','5','6','7','8']", "7 at most"),
+    ("scope_prefix = ['1','2','3','4','5','6','7']", "6 at most"),
+    ("scope_prefix = ['1','2','3','4','5','6','7','8']\n[key]\nhosts = 'ignored'", "7 at most"),
     ("upstream_authorities = 'Cargo.toml'", "is for an upstream with https"),
     ("[tls]\ncertificate = 'Cargo.toml'", "semel.toml:2:1: `key` is missing"),
     (
@@ -199,9 +299,20 @@ const REFUSED: &[(&str, &str)] = &[
         "semel.toml:3:15: `certificate` is \"a.pem\", and there is no such file",
     ),
     (
-        "[principal]\nfrom = 'cookie'",
-        "write \"authorization\" or \"header\" or \"peer\" or \"jwt\" or \"shared\"",
+        "[principal]\nfrom = 'session'",
+        "write \"authorization\" or \"header\" or \"cookie\" or \"peer\" or \"jwt\" or \"shared\"",
     ),
+    ("[principal]\nfrom = 'cookie'", "semel.toml:2:1: `cookie` is missing: which one?"),
+    ("[principal]\ncookie = 'sid'", "does nothing without from = \"cookie\""),
+    ("[principal]\nfrom = 'cookie'\ncookie = 'a b'", "not the name of a cookie"),
+    ("[principal]\nfrom = 'cookie'\ncookie = 'a'\nor = 'cookie'", "names the cookie again"),
+    ("[key]\nhosts = 'all'", "write \"separate\" or \"ignored\""),
+    ("[key]\nhosts = 'ignored'\nsame_hosts = [['a', 'b']]", "does nothing with hosts = \"ignored\""),
+    ("[key]\nsame_hosts = [['a']]", "fewer than two hosts"),
+    ("[key]\nsame_hosts = ['a', 'b']", "`same_hosts`"),
+    ("[key]\nsame_hosts = [['a', 'b'], ['B', 'c']]", "`b` is named twice"),
+    ("[key]\nsame_hosts = [['http://a', 'b']]", "`http://a` is not a host name"),
+    ("[key]\nidentity = 'old'", "write \"full\" or \"upgrade\" or \"0.1\""),
     ("[principal]\nfrom = 'header'", "`header` is missing: which one?"),
     ("[principal]\nheader = 'x-api-key'", "does nothing without from = \"header\""),
     ("[principal]\nfrom = 'jwt'", "`algorithm` is missing"),
@@ -228,6 +339,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("[rules]\nstatuses_not_kept = [503]", "up to `on_server_error`"),
     ("[rules]\nfields_left_out = ['client_time']", "it begins with `$`, as in `$.client_time`"),
     ("[rules]\nrequest_bytes_max = '512MiB'", "raise held_bytes_max"),
+    ("[bounds]\ncaller_held_bytes_max = '1000KiB'", "caller_held_bytes_max if it is set"),
     ("[rules]\nwhile_running = 'wait'", "write \"reject\" or { wait = \"10s\" }"),
     (
         "[[route]]\npath = '/a'\n[[route]]\npath = '/a'",
@@ -322,18 +434,18 @@ fn the_effective_settings_are_a_file_that_means_the_same() {
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "0123456789abcdef0123456789abcdef").expect("is written");
     let everything = format!(
-        "listen = '0.0.0.0:80'\nadmin = '0.0.0.0:1'\nadmin_public = true\naccess_log = 'json'\nstore = 'redis://h'\nscope_prefix = ['a \"b\"']
+        "listen = '0.0.0.0:80'\nadmin = '0.0.0.0:1'\nadmin_public = true\naccess_log = 'json'\nunderscores_in_headers = 'pass'\nstore = 'redis://h'\nscope_prefix = ['a \"b\"']
         trusted_proxies = ['10.0.0.0/8']\nupstream_version = '2'\nprofile = 'stripe'\nproblem_base = 'urn:x:'
-        [principal]\nfrom = 'jwt'\nalgorithm = 'HS256'\nsecret_file = '{}'\nissuer = 'i'\naudience = 'a'\nclaim = 'c'\nor = 'peer'
+        [principal]\nfrom = 'jwt'\nalgorithm = 'HS256'\nsecret_file = '{}'\nissuer = 'i'\naudience = 'a'\nclaim = 'c'\nor = 'any_peer'
         [headers]\naliases = ['x-k']\nexpires = 'off'
-        [key]\nbare = 'refused'
+        [key]\nunquoted = 'refused'\nsame_hosts = [['a', 'B:443']]\nidentity = 'upgrade'
         [statuses]\nin_flight = 425
         [rules]\nlease = '1d'\nattempts_max = 2\nwhile_running = {{ wait = '1m1ms' }}\nheaders_kept = ['link']\nfields_left_out = ['$.t']
         [[route]]\npath = '/a'\nkey = 'required'\nattempts_max = 'unbounded'\nheaders_kept = 'all'\nwhile_running = 'reject'\nfields_left_out = []
         [[route]]\npath = '/a'\nmethods = ['PUT']\nrequest_bytes_max = 0
         [quotas]\nrecords = 5\nbytes = 1025
         [tls]\ncertificate = 'Cargo.toml'\nkey = 'src/lib.rs'
-        [bounds]\nheld_bytes_max = '64MiB'
+        [bounds]\nheld_bytes_max = '64MiB'\ncaller_held_bytes_max = '8MiB'
         [timeouts]\nstore = '10ms'",
         secret.display()
     );
@@ -342,6 +454,8 @@ fn the_effective_settings_are_a_file_that_means_the_same() {
         "profile = 'stripe'",
         "[principal]\nfrom = 'header'\nheader = 'x-api-key'",
         "[principal]\nfrom = 'shared'",
+        "[principal]\nfrom = 'cookie'\ncookie = 'Session'",
+        "[key]\nhosts = 'ignored'",
         "admin = 'off'",
         &everything,
     ] {

@@ -3,6 +3,7 @@
 use crate::client::Client;
 use crate::proxied::{settings, start};
 use crate::service::Service;
+use semel_proxy::UnderscoresInHeaders;
 
 #[tokio::test]
 async fn headers_between_two_neighbours_are_not_passed_on() {
@@ -73,6 +74,20 @@ async fn what_a_trusted_proxy_says_is_passed_on_with_its_own_address() {
     let seen = answer.text();
     assert!(seen.contains("x-forwarded-for: 6.6.6.6, 127.0.0.1\n"), "{seen}");
     assert!(seen.contains("x-forwarded-proto: https\n"), "{seen}");
+}
+
+#[tokio::test]
+async fn names_with_underscores_are_dropped_unless_they_are_to_pass() {
+    let service = Service::mirror().await;
+    let request = "GET / HTTP/1.1\r\nHost: a\r\nX_Forwarded_For: 6.6.6.6\r\nX_Kept: 1\r\nX-Kept: 2\r\n\r\n";
+    let proxy = start(settings(service.address)).await;
+    let seen = Client::connect(proxy.listening()).await.ask(request).await;
+    assert!(!seen.text().contains('_') && seen.text().contains("x-kept: 2\n"), "{}", seen.text());
+    let mut passing = settings(service.address);
+    passing.underscores_in_headers = UnderscoresInHeaders::Pass;
+    let proxy = start(passing).await;
+    let seen = Client::connect(proxy.listening()).await.ask(request).await;
+    assert!(seen.text().contains("x_kept: 1\n"), "{}", seen.text());
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ async fn rules_that_are_reloaded_hold_from_the_next_request_on() {
     let mut client = Client::connect(proxy.listening()).await;
     assert_eq!(client.ask(CHARGE).await.text(), "charge 1");
     let mut strict = first.clone();
-    strict.http.profile.key.bare = semel_http::Bare::Refused;
+    strict.http.profile.key.unquoted = semel_http::UnquotedKeys::Refused;
     proxy.reload(strict.clone()).expect("is taken");
     assert_eq!(client.ask(CHARGE).await.status, 400, "the same connection, the new rules");
     strict.http.scope = vec![String::new()];

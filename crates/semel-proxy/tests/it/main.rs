@@ -15,6 +15,7 @@ mod http2;
 mod keys;
 mod passing;
 mod proxied;
+mod response_framing;
 mod secured;
 mod service;
 mod streaming;

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use semel_http::{Principal, Settings};
 use semel_listen::ListenerConfig;
 use semel_ops::store_url::Address;
-use semel_proxy::{AccessLog, Proxy, ProxySettings, Running, UpstreamLimits, UpstreamVersion};
+use semel_proxy::{
+    AccessLog, Proxy, ProxySettings, Running, UnderscoresInHeaders, UpstreamLimits, UpstreamVersion,
+};
 use semel_server::access::{Audit, Tokens};
 use semel_server::admin;
 use semel_server::state::AppState;
@@ -21,6 +23,7 @@ pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
         upstream_authorities: None,
         upstream_version: UpstreamVersion::Http1,
         trusted_proxies: Vec::new(),
+        underscores_in_headers: UnderscoresInHeaders::Drop,
         admin: None,
         admin_tokens_file: None,
         audit: None,
@@ -30,13 +33,18 @@ pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
 }
 
 pub(crate) async fn start(settings: ProxySettings) -> Proxy {
+    start_with_tokens(settings, Tokens::none()).await
+}
+
+/// The same, with an admin side that knows these tokens.
+pub(crate) async fn start_with_tokens(settings: ProxySettings, tokens: Tokens) -> Proxy {
     admin::recorder();
     let audit = settings.audit.clone();
     let admin = Box::new(move |listener, running: Running| {
         let address = running.store_address.to_string();
         let state = AppState {
             audit: Audit::to(audit)?,
-            ..AppState::new(running.semel, running.store, address, Tokens::none())
+            ..AppState::new(running.semel, running.store, address, tokens)
         };
         admin::Side::new(state, running.measure).serve(listener, running.phase)
     });

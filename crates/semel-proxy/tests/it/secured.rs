@@ -107,3 +107,35 @@ async fn files_that_hold_no_certificate_are_named() {
     let error = semel_proxy::Proxy::start(settings).await.err().expect("is refused").to_string();
     assert!(error.contains("empty.pem"), "{error}");
 }
+
+#[tokio::test]
+async fn a_reload_shows_new_clients_the_new_certificate_and_keeps_the_old_one_if_that_is_broken() {
+    let (_folder, tls) = certificate();
+    let (_other, renewed) = certificate();
+    let service = Service::mirror().await;
+    let mut settings = settings(service.address);
+    settings.listener.tls = Some(tls.clone());
+    let proxy = start(settings.clone()).await;
+    let agreed = connect(proxy.listening(), &tls, b"http/1.1").await.expect("is secured");
+    // The files are what they were called before; what they hold is new.
+    let before = connect(proxy.listening(), &renewed, b"http/1.1").await;
+    assert!(before.is_err(), "the renewed one is not shown before a reload");
+    let old = std::fs::read(&tls.certificate).expect("is there");
+    std::fs::copy(&renewed.certificate, &tls.certificate).expect("is written");
+    let error = proxy.reload(settings.clone()).expect_err("the key is another's").to_string();
+    assert!(error.contains("cert.pem"), "{error}");
+    let kept = ServerTls { certificate: renewed.certificate.with_file_name("old.pem"), key: tls.key.clone() };
+    std::fs::write(&kept.certificate, old).expect("is written");
+    connect(proxy.listening(), &kept, b"http/1.1").await.expect("the old one is still shown");
+    std::fs::copy(&renewed.key, &tls.key).expect("is written");
+    proxy.reload(settings.clone()).expect("goes together now");
+    connect(proxy.listening(), &renewed, b"http/1.1").await.expect("the new one is shown");
+    assert!(connect(proxy.listening(), &kept, b"http/1.1").await.is_err(), "and the old one is not");
+    let answer = Client::over(agreed).ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(answer.status, 200, "connections that there are go on");
+    // Other files are taken up as well; only from TLS to plain takes a restart.
+    settings.listener.tls = Some(renewed);
+    assert_eq!(proxy.needs_restart(&settings), [""; 0]);
+    settings.listener.tls = None;
+    assert_eq!(proxy.needs_restart(&settings), ["tls"]);
+}

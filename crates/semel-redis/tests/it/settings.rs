@@ -23,7 +23,7 @@ async fn a_server_that_begins_to_delete_records_gets_no_new_claims_and_replays_g
         }
     }
     let running = permits.pop().unwrap();
-    permits.pop().unwrap().complete(Outcome::success(*b"done")).await.unwrap();
+    permits.pop().unwrap().complete(Outcome::success("done")).await.unwrap();
     assert!(store.broken_settings().is_empty());
     server.ask(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]).unwrap();
     store.check().await.unwrap();
@@ -32,7 +32,7 @@ async fn a_server_that_begins_to_delete_records_gets_no_new_claims_and_replays_g
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
     assert!(error.to_string().contains("allkeys-lru"), "{error}");
     assert!(matches!(semel.claim(Claim::new(&done)).await.unwrap(), Decision::Replay(_)));
-    running.complete(Outcome::success(*b"done too")).await.unwrap();
+    running.complete(Outcome::success("done too")).await.unwrap();
     server.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).unwrap();
     store.check().await.unwrap();
     assert!(store.broken_settings().is_empty());

@@ -40,7 +40,7 @@ pub(super) async fn complete_batch(ask: Ask) -> Result<Answer, Problem> {
 fn to_complete(ask: &Ask, wanted: &Complete<'_>) -> Result<(Permit, Outcome), Problem> {
     let outcome = match &wanted.outcome {
         Some(outcome) => outcome.outcome()?,
-        None => Outcome::success([]),
+        None => Outcome::success(""),
     };
     Ok((permit(ask, &wanted.permit)?, outcome))
 }

@@ -37,7 +37,7 @@ pub(crate) fn shown(served: Arc<AppState>, gauges: Gauges, shown: Shown) -> Rout
     let health = Router::new()
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
-        .route("/metrics", get(metrics).with_state((Arc::clone(&served), gauges)));
+        .route("/metrics", get(metrics).with_state((Arc::clone(&served), gauges, shown)));
     let routes = if shown == Shown::HealthOnly {
         health
     } else {
@@ -110,10 +110,17 @@ async fn ready(State(served): State<Arc<AppState>>) -> Response {
     }
 }
 
-async fn metrics(State((served, gauges)): State<(Arc<AppState>, Gauges)>, headers: HeaderMap) -> Response {
-    let may = Authenticated::looking(&served, &headers).and_then(|asker| asker.need(Need::List));
-    if let Err(problem) = may {
-        return problem.into_response();
+/// For Prometheus. On a claim server they are for tokens that may list; beside a proxy, tokens are for the dashboard alone, and
+/// whoever reaches the admin listener may scrape.
+async fn metrics(
+    State((served, gauges, shown)): State<(Arc<AppState>, Gauges, Shown)>,
+    headers: HeaderMap,
+) -> Response {
+    if shown == Shown::Everything {
+        let may = Authenticated::looking(&served, &headers).and_then(|asker| asker.need(Need::List));
+        if let Err(problem) = may {
+            return problem.into_response();
+        }
     }
     let Some(scraped) = admin::recorder() else {
         return text(StatusCode::NOT_FOUND, "this program sends its metrics elsewhere\n");

@@ -17,7 +17,8 @@ use crate::access::{Audit, Tokens};
 use crate::admin;
 use crate::monitoring::StoreHealth;
 use crate::state::AppState;
-use semel_listen::{Acceptor, Drained, InFlight, Peers, Phase, listen};
+use semel_listen::tls::Prepared;
+use semel_listen::{Acceptor, Certificate, Drained, InFlight, Peers, Phase, ServerTls, listen};
 use semel_ops::store_url::WakeUps;
 
 /// A running server. It ends when it is dropped; [`drain`](Self::drain) ends it well.
@@ -26,6 +27,7 @@ pub struct Server {
     served: Arc<AppState>,
     in_flight: Arc<InFlight>,
     peers: Arc<Peers>,
+    certificate: Option<Certificate>,
     phase: watch::Sender<Phase>,
     drain_timeout: Duration,
     _wake_ups: Option<WakeUps>,
@@ -66,13 +68,22 @@ impl Server {
             join_trace: settings.join_trace,
         };
         let acceptor = Acceptor::new(listener, &settings.listener, Arc::new(dispatch), watched.clone())?;
-        let (listening, peers) = (acceptor.address()?, acceptor.peers());
+        let (listening, peers, certificate) = (acceptor.address()?, acceptor.peers(), acceptor.certificate());
         tokio::spawn(acceptor.run());
         if let Some(scraped) = scraped {
             tokio::spawn(scraped.sum_up(watched));
         }
         let drain_timeout = settings.listener.timeouts.drain;
-        Ok(Self { listening, served, in_flight, peers, phase, drain_timeout, _wake_ups: wake_ups })
+        Ok(Self {
+            listening,
+            served,
+            in_flight,
+            peers,
+            certificate,
+            phase,
+            drain_timeout,
+            _wake_ups: wake_ups,
+        })
     }
 
     /// Where callers come.
@@ -98,6 +109,12 @@ impl Server {
     /// Knows these tokens from now on, instead of those before. From some to none, or from none to some, takes a restart.
     pub fn reload(&self, tokens: &Tokens) -> Result<()> {
         self.served.tokens.replace(tokens)
+    }
+
+    /// Reads the certificate as its files are now; `None` for plain HTTP. From that to TLS, or back, takes a restart.
+    pub fn prepare_certificate(&self, tls: Option<&ServerTls>) -> Result<Option<Prepared>> {
+        let both = self.certificate.as_ref().zip(tls);
+        both.map(|(certificate, tls)| certificate.prepare(tls)).transpose()
     }
 
     /// Takes nothing new, ends all waiting, lets what runs finish, and says what came of it.

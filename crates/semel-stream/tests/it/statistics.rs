@@ -8,7 +8,7 @@ use semel_stream::{
 
 /// Three processed, one put aside, one running, one released, one held.
 async fn fill(pipeline: &Pipeline) {
-    let events = ["a", "b", "c"].map(|event| (event, Outcome::success(*b"fine")));
+    let events = ["a", "b", "c"].map(|event| (event, Outcome::success("fine")));
     pipeline.record(events).await.unwrap();
     pipeline.record([("dead", dead_letter(3, "too large"))]).await.unwrap();
     let run = async |event: &str| {

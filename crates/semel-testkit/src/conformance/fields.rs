@@ -118,7 +118,7 @@ pub async fn references_come_back_in_their_order(store: &dyn Store) -> Result<()
         ("no id", ""),
     ];
     for count in 0..=references.len() {
-        let base = Outcome::success(*b"referred to");
+        let base = Outcome::success("referred to");
         let outcome =
             references.iter().take(count).fold(base, |outcome, (kind, id)| outcome.reference(*kind, *id));
         let mut record = draft()?;
@@ -133,7 +133,7 @@ pub async fn words_of_the_callers_own_stay_its_own(store: &dyn Store) -> Result<
     let grant = grant()?;
     for word in ["success", "failure", "Success", "skipped", ""] {
         let mut record = draft()?;
-        record.state = done(&grant, Outcome::new(OutcomeKind::Other(word.into()), *b"1"));
+        record.state = done(&grant, Outcome::new(OutcomeKind::Other(word.into()), "1"));
         comes_back(store, record).await?;
     }
     let own = ["lapsed", "attempts", "timed out", ""].map(|reason| HoldReason::Unknown(reason.into()));
@@ -215,7 +215,7 @@ fn in_every_state(grant: &Grant) -> Result<Vec<Record>, Broken> {
     let settled_at = Timestamp::from_micros(0);
     let released = Released { grant: grant.clone(), settled_at, reason: "later".into(), steps: steps() };
     let settled = [
-        done(grant, Outcome::success(*b"1")),
+        done(grant, Outcome::success("1")),
         State::Released(released),
         held(grant, HoldReason::Lapsed, Some(PAST)),
     ];

@@ -52,12 +52,12 @@ pub async fn an_outcome_is_replayed_byte_for_byte(store: &dyn Store) -> Result<(
     let all_bytes: Vec<u8> = (0..=u8::MAX).collect();
     let large: Vec<u8> = all_bytes.iter().copied().cycle().take(1 << 20).collect();
     let outcomes = [
-        Outcome::success(*b""),
-        Outcome::failure(*b"\0"),
+        Outcome::success(""),
+        Outcome::failure("\0"),
         Outcome::success(all_bytes.clone()),
-        Outcome::new(OutcomeKind::Other("übersprungen".into()), *b"\xff\xfe"),
-        Outcome::success(*b"only a reference").reference("primary", "pay_1"),
-        Outcome::success(*b"only the other").reference("secondary", ""),
+        Outcome::new(OutcomeKind::Other("übersprungen".into()), b"\xff\xfe".as_slice()),
+        Outcome::success("only a reference").reference("primary", "pay_1"),
+        Outcome::success("only the other").reference("secondary", ""),
         rich_outcome(all_bytes),
         rich_outcome(Vec::new()),
         Outcome::success(large),

@@ -214,9 +214,7 @@ async fn put_in(trial: Trial<'_>, ask: &Ask, word: StateKind) -> Result<Record, 
     let now = running.changed_at;
     let write = match word {
         StateKind::Running => return Ok(running),
-        StateKind::Done => {
-            settle::complete(Some(&running), ask.permit_id, &Outcome::success(*b"1"), now).write
-        }
+        StateKind::Done => settle::complete(Some(&running), ask.permit_id, &Outcome::success("1"), now).write,
         StateKind::Released => settle::release(Some(&running), ask.permit_id, "later", now).write,
         StateKind::Held => claim(Some(&running), &sample::ask(&ask.key), now.plus(ask.lease)).write,
     };

@@ -25,7 +25,7 @@ pub async fn the_store_stamps_what_a_draft_leaves_open(store: &dyn Store) -> Res
         "{} between {before} and {after}",
         running.changed_at
     );
-    let outcome = Outcome::success(*b"stamped");
+    let outcome = Outcome::success("stamped");
     let now = running.changed_at;
     let released = release(Some(&running), ask.permit_id, "later", now).write;
     stamped(trial, at(Some(running.version), sample::written(released)?)).await?;
@@ -60,7 +60,7 @@ pub async fn what_is_stamped_already_stays(store: &dyn Store) -> Result<(), Brok
     trial.wait_past(stepped.changed_at).await?;
     let write = sample::written(renew(Some(&stepped), ask.permit_id, ask.lease, now).write)?;
     let renewed = stamped(trial, at(Some(stepped.version), write)).await?;
-    let outcome = Outcome::success(*b"");
+    let outcome = Outcome::success("");
     let write = sample::written(complete(Some(&renewed), ask.permit_id, &outcome, now).write)?;
     let done = stamped(trial, at(Some(renewed.version), write)).await?;
     trial.wait_past(done.changed_at).await?;

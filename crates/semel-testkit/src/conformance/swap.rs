@@ -70,7 +70,7 @@ pub async fn a_stale_swap_changes_nothing(store: &dyn Store) -> Result<(), Broke
 pub async fn stale_hands_back_the_record_that_won(store: &dyn Store) -> Result<(), Broken> {
     let trial = Trial::of(store);
     let ask = sample::ask(&sample::key("winner")?);
-    let write = sample::done(&ask, &semel::Outcome::success(*b"\x00the winner\xff"))?;
+    let write = sample::done(&ask, &semel::Outcome::success(b"\x00the winner\xff".as_slice()))?;
     let won = trial.write(at(None, write)).await?;
     let reply = trial.swap(first(&ask.key, LONG)?).await?;
     let found = trial.load(ask.key.id()).await?;

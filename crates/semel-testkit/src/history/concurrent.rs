@@ -245,7 +245,7 @@ impl Client {
     }
 
     fn outcome(&mut self) -> Outcome {
-        Outcome::success(self.rng.random::<[u8; 8]>())
+        Outcome::success(self.rng.random::<[u8; 8]>().to_vec())
     }
 
     fn permit_id(&mut self) -> PermitId {

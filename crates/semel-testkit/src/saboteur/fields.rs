@@ -179,7 +179,7 @@ fn words_and_probes() -> Vec<Row> {
             Shown(|record| {
                 if let State::Done(done) = &mut record.state {
                     let kind = OutcomeKind::from_word(done.outcome.kind().as_str());
-                    done.outcome = Outcome::new(kind, Arc::clone(done.outcome.bytes()));
+                    done.outcome = Outcome::new(kind, done.outcome.bytes().clone());
                 }
             }),
         ),
@@ -238,7 +238,7 @@ fn refer(record: &mut Record, change: impl Fn(&mut Vec<(String, String)>)) {
             old.references().iter().map(|reference| (reference.kind.to_string(), reference.id.to_string()));
         let mut all: Vec<_> = pairs.collect();
         change(&mut all);
-        let bare = Outcome::new(old.kind().clone(), Arc::clone(old.bytes()));
+        let bare = Outcome::new(old.kind().clone(), old.bytes().clone());
         let bare = old.details_json().map_or(bare.clone(), |details| bare.details_text(details));
         done.outcome = all.into_iter().fold(bare, |outcome, (kind, id)| outcome.reference(kind, id));
     }

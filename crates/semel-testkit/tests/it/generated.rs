@@ -40,7 +40,7 @@ impl Caller {
 
     fn next(&mut self, ran: bool) -> Asked {
         let permit_id = self.permit_id;
-        let outcome = || Outcome::success(rand::random::<[u8; 8]>());
+        let outcome = || Outcome::success(rand::random::<[u8; 8]>().to_vec());
         match (ran, rand::random_range(0..16)) {
             (true, 0..8) | (false, 5) => Asked::Complete { permit_id, outcome: outcome() },
             (true, 8..10) | (false, 0) => Asked::Renew { permit_id, lease: self.lease },

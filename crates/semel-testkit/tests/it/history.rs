@@ -29,7 +29,7 @@ fn permit(caller: usize) -> PermitId {
 }
 
 fn complete(caller: usize, bytes: &[u8]) -> Asked {
-    Asked::Complete { permit_id: permit(caller), outcome: Outcome::success(bytes) }
+    Asked::Complete { permit_id: permit(caller), outcome: Outcome::success(bytes.to_vec()) }
 }
 
 fn release(caller: usize) -> Asked {
@@ -65,7 +65,7 @@ fn explanation(events: &[Event]) -> String {
 
 #[test]
 fn one_after_the_other_is_linearizable() {
-    let replayed = Seen { outcome: Some(Outcome::success(*b"paid")), ..Seen::default() };
+    let replayed = Seen { outcome: Some(Outcome::success("paid")), ..Seen::default() };
     let events = [
         event(1, (0, 1), claim(1), RUN),
         event(2, (2, 3), claim(2), BUSY),
@@ -116,7 +116,7 @@ fn a_run_after_an_acknowledged_complete_is_a_violation() {
 
 #[test]
 fn a_replay_of_another_outcome_is_a_violation() {
-    let replayed = Seen { outcome: Some(Outcome::success(*b"other")), ..Seen::default() };
+    let replayed = Seen { outcome: Some(Outcome::success("other")), ..Seen::default() };
     let events = [
         event(1, (0, 1), claim(1), RUN),
         event(1, (2, 3), complete(1, b"paid"), DONE),

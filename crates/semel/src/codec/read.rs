@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::envelope::corrupt;
 use super::layout::{end, flag, hold, kind, note, reference, tag};
 use crate::clock::Timestamp;
@@ -219,7 +221,7 @@ impl<'a> Reader<'a> {
             [(reference::PRIMARY, note(note::PRIMARY_1)?), (reference::SECONDARY, note(note::SECONDARY_1)?)];
         let details = note(note::DETAILS)?;
         let references = if notes & note::REFERENCES != 0 { self.references()? } else { Vec::new() };
-        let mut outcome = Outcome::new(kind, self.shared()?);
+        let mut outcome = Outcome::new(kind, Bytes::copy_from_slice(self.bytes()?));
         for (kind, id) in unnamed.into_iter().filter_map(|(kind, id)| Some((kind, id?))).chain(references) {
             outcome = outcome.reference(kind, id);
         }

@@ -371,6 +371,12 @@ impl Busy {
         self.retry_after
     }
 
+    /// Whether the run has reported that its outcome is unknown: nothing runs any more, and when the lease ends, the
+    /// lapse policy decides.
+    pub fn outcome_is_unknown(&self) -> bool {
+        self.record.outcome_is_unknown()
+    }
+
     /// The whole record.
     pub fn record(&self) -> &Record {
         &self.record
@@ -417,7 +423,7 @@ impl Held {
 }
 
 /// Stands where there must be an outcome and can be no panic.
-static NO_OUTCOME: LazyLock<Outcome> = LazyLock::new(|| Outcome::success([]));
+static NO_OUTCOME: LazyLock<Outcome> = LazyLock::new(|| Outcome::success(""));
 
 fn out_of_step(record: &Record) -> Error {
     let message = format!("a {} record does not fit the decision made on it", record.state.kind().as_str());

@@ -183,6 +183,11 @@ impl Permit {
         self.granted.parts.lease
     }
 
+    /// What is left of the lease if it is not renewed, as this process knows it: the store may have a little more.
+    pub fn lease_left(&self) -> Duration {
+        self.good_until().saturating_duration_since(Instant::now())
+    }
+
     /// Whether no store knows of this run: it may happen twice.
     pub fn is_unprotected(&self) -> bool {
         self.granted.protection == Protection::Unprotected
@@ -232,11 +237,22 @@ impl Permit {
 
     /// Gives up, so that another may run. Says whether there was anything to give up; a done record is never touched.
     pub async fn release(&self, reason: &str) -> Result<ReleaseAnswer> {
+        let (proof, reason): (_, Box<str>) = (self.proof(), reason.into());
+        self.released(move |found: Option<&Record>, now| settle::release(found, proof, &reason, now)).await
+    }
+
+    /// Gives up a run of which nothing has to be remembered: it had no effect. Like [`release`](Self::release), but
+    /// a first attempt without steps does not count as an attempt, and its record is gone after a minute instead of
+    /// its retention.
+    pub async fn give_back(&self, reason: &str) -> Result<ReleaseAnswer> {
+        let (proof, reason): (_, Box<str>) = (self.proof(), reason.into());
+        self.released(move |found: Option<&Record>, now| settle::give_back(found, proof, &reason, now)).await
+    }
+
+    async fn released(&self, rule: impl Rule<ReleaseAnswer>) -> Result<ReleaseAnswer> {
         if self.is_unprotected() {
             return Ok(ReleaseAnswer::NotHolding);
         }
-        let (proof, reason): (_, Box<str>) = (self.proof(), reason.into());
-        let rule = move |found: Option<&Record>, now| settle::release(found, proof, &reason, now);
         let settled = self.settle("release", rule).await?;
         if settled.answer == ReleaseAnswer::Released {
             self.granted.engine.waiters.wake(&self.key().id());
@@ -340,7 +356,7 @@ impl Permit {
 
     /// The steps that this attempt and earlier ones have finished, as far as this process knows.
     pub fn steps(&self) -> Vec<Step> {
-        self.last_seen().map(|record| record.steps().to_vec()).unwrap_or_default()
+        self.last_seen().map(|record| record.finished_steps().cloned().collect()).unwrap_or_default()
     }
 
     /// Stores the value of a finished step, as bytes. A step that is there already keeps its value.
@@ -355,6 +371,21 @@ impl Permit {
         match self.settle("step", rule).await?.answer {
             Stepped::Stored => Ok(()),
             Stepped::Lost => Err(self.report_lost("the step was not stored")),
+        }
+    }
+
+    /// Notes that this run has ended and its outcome is unknown. Claims of the key are then told so
+    /// ([`Busy::outcome_is_unknown`](super::Busy::outcome_is_unknown)) until the lease ends and the lapse policy
+    /// decides. Does not renew the lease; end a [`heartbeat`](Self::heartbeat) first.
+    pub async fn report_unknown(&self) -> Result<()> {
+        if self.is_unprotected() {
+            return Ok(());
+        }
+        let proof = self.proof();
+        let rule = move |found: Option<&Record>, now| amend::outcome_unknown(found, proof, now);
+        match self.settle("report unknown", rule).await?.answer {
+            Stepped::Stored => Ok(()),
+            Stepped::Lost => Err(self.report_lost("that the outcome is unknown was not stored")),
         }
     }
 
@@ -430,7 +461,13 @@ impl Permit {
 }
 
 fn checked_step_name(name: &str) -> Result<()> {
-    if name.is_empty() { Err(Error::invalid("a step's name is empty; name it")) } else { Ok(()) }
+    if name.is_empty() {
+        return Err(Error::invalid("a step's name is empty; name it"));
+    }
+    if Step::is_reserved(name) {
+        return Err(Error::invalid(format!("a step cannot be named {name}: semel uses that name itself")));
+    }
+    Ok(())
 }
 
 impl fmt::Debug for Permit {

@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn done(key: &Key) -> Option<Arc<Record>> {
-        let ruling = record_once(None, &ask(key), &Outcome::success(*b"paid"), NOW);
+        let ruling = record_once(None, &ask(key), &Outcome::success("paid"), NOW);
         Some(ruling.write?.next.stamp(Version::new(1), NOW))
     }
 

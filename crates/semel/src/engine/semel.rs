@@ -843,7 +843,9 @@ impl EngineHandle {
         if error.kind() == ErrorKind::Unknown && unheard == Unheard::NeverStarted {
             // The claim may have taken. Its caller may ask again with the permit id in the error; then nothing is given
             // back.
-            let rule = move |found: Option<&Record>, now: Timestamp| settle::give_back(found, permit_id, now);
+            let rule = move |found: Option<&Record>, now: Timestamp| {
+                settle::give_back_unheard(found, permit_id, now)
+            };
             self.release_unheard(claim.key.clone(), rule);
         }
         let is_outage = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Unknown);
@@ -915,7 +917,7 @@ impl EngineHandle {
     /// Releases, in the background, what was or may have been granted to a caller that is gone and never started.
     pub(super) fn disown(self: &Arc<Self>, key: Key, permit_id: PermitId) {
         let rule = move |found: Option<&Record>, now: Timestamp| {
-            settle::release(found, permit_id, settle::NEVER_STARTED, now)
+            settle::give_back(found, permit_id, settle::NEVER_STARTED, now)
         };
         self.release_unheard(key, rule);
     }

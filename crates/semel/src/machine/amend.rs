@@ -1,4 +1,4 @@
-//! What may be noted in a record without deciding anything: finished steps, and counts of duplicates.
+//! What may be noted in a record without deciding anything: finished steps, an unknown outcome, counts of duplicates.
 
 use super::ruling::{Ruling, live};
 use super::settle::{Proof, runs_under};
@@ -34,6 +34,12 @@ pub fn step(
     let mut running: Running = running.clone();
     running.steps.push(step.clone());
     Ruling::write(Stepped::Stored, record.in_state(State::Running(running)), now)
+}
+
+/// Decides whether a run may note that its outcome is unknown. The lease stays as it is: when it ends, the lapse policy
+/// decides.
+pub fn outcome_unknown(found: Option<&Record>, permit: impl Into<Proof>, now: Timestamp) -> Ruling<Stepped> {
+    step(found, permit, &Step::outcome_unknown(), now)
 }
 
 /// Adds duplicates that were gathered in a process. A record that is gone has nothing to count them on.

@@ -242,7 +242,7 @@ fn next_attempt(record: &Record, ask: &Ask, now: Timestamp) -> Record {
         (Some(first), Some(this)) => first == this,
         (None, _) | (_, None) => true,
     };
-    let steps = if same_request { record.steps().to_vec() } else { Vec::new() };
+    let steps = if same_request { record.finished_steps().cloned().collect() } else { Vec::new() };
     Record {
         fingerprint: ask.fingerprint.or(record.fingerprint),
         label: ask.label.clone().or_else(|| record.label.clone()),
@@ -286,7 +286,7 @@ pub(super) fn held(record: &Record, reason: HoldReason) -> Record {
         held_at: Timestamp::UNSTAMPED,
         reason,
         probed_at: None,
-        steps: record.steps().to_vec(),
+        steps: record.finished_steps().cloned().collect(),
     }))
 }
 

@@ -321,8 +321,8 @@ mod tests {
         kept.shift(&Move::Take);
         let record = kept.0.take().unwrap();
         for outcome in [
-            Outcome::success(*b"{}"),
-            Outcome::new(OutcomeKind::from_word(OFFSET_KIND), *b"{\"position\":\"x\",\"epoch\":1}"),
+            Outcome::success("{}"),
+            Outcome::new(OutcomeKind::from_word(OFFSET_KIND), "{\"position\":\"x\",\"epoch\":1}"),
         ] {
             let mut other = record.clone();
             if let State::Done(done) = &mut other.state {

@@ -133,16 +133,39 @@ pub fn release(
     }
 }
 
+/// How long the record of a run is kept that was given back with nothing to remember: long enough for the retry of a
+/// release whose reply was lost.
+pub const GIVEN_BACK_KEEP: Duration = Duration::from_mins(1);
+
+/// Decides the end of a run of which nothing has to be remembered. A first attempt without steps then does not count
+/// as an attempt, and its record is kept for [`GIVEN_BACK_KEEP`] at most. What came before a later attempt, or the steps
+/// of this one, must be remembered: that is released like any other.
+pub fn give_back(
+    found: Option<&Record>,
+    permit: impl Into<Proof>,
+    reason: &str,
+    now: Timestamp,
+) -> Ruling<ReleaseAnswer> {
+    let permit = permit.into();
+    match live(found, now) {
+        Some(record) if runs_under(record, permit).is_some() => given_back(record, reason, now),
+        _ => release(found, permit, reason, now),
+    }
+}
+
 /// Why a run was released whose caller never heard of it.
 pub(crate) const NEVER_STARTED: &str = "never started";
 
 /// Decides whether a run is given back whose caller never heard that it may run. Only if nothing was written since it
 /// was granted: a caller that asked again under its permit id may have started.
-pub fn give_back(found: Option<&Record>, permit_id: PermitId, now: Timestamp) -> Ruling<ReleaseAnswer> {
+pub fn give_back_unheard(
+    found: Option<&Record>,
+    permit_id: PermitId,
+    now: Timestamp,
+) -> Ruling<ReleaseAnswer> {
     match live(found, now) {
         Some(record) if is_granted_by_last_write(record) && record.state.grant().permit_id == permit_id => {
-            let next = released(record, record.state.grant().clone(), NEVER_STARTED);
-            Ruling::write(ReleaseAnswer::Released, next, now)
+            given_back(record, NEVER_STARTED, now)
         }
         _ => Ruling::unchanged(ReleaseAnswer::NotHolding),
     }
@@ -291,11 +314,22 @@ pub(super) fn runs_under(record: &Record, permit: Proof) -> Option<&Running> {
     }
 }
 
+/// The end of a run that is given back.
+fn given_back(record: &Record, reason: &str, now: Timestamp) -> Ruling<ReleaseAnswer> {
+    let next = released(record, record.state.grant().clone(), reason);
+    let next = if record.attempt == 1 && record.steps().is_empty() {
+        Record { attempt: 0, retention: record.retention.min(GIVEN_BACK_KEEP), ..next }
+    } else {
+        next
+    };
+    Ruling::write(ReleaseAnswer::Released, next, now)
+}
+
 fn released(record: &Record, grant: Grant, reason: &str) -> Record {
     record.in_state(State::Released(Released {
         grant,
         settled_at: Timestamp::UNSTAMPED,
         reason: reason.into(),
-        steps: record.steps().to_vec(),
+        steps: record.finished_steps().cloned().collect(),
     }))
 }

@@ -47,7 +47,7 @@ pub(crate) fn request(text: &str) -> Fingerprint {
 }
 
 pub(crate) fn outcome(text: &str) -> Outcome {
-    Outcome::success(text.as_bytes())
+    Outcome::success(text.to_owned())
 }
 
 #[track_caller]
@@ -56,6 +56,12 @@ pub(crate) fn granted(decision: Decision) -> Permit {
         Decision::Run(permit) => permit,
         other => panic!("expected to run, was told {}", other.as_str()),
     }
+}
+
+/// Whether the first run of a new store's only key was granted and given back before this one: a run that never started
+/// is no attempt, but the store has written it twice.
+pub(crate) fn follows_a_run_that_was_given_back(permit: &Permit) -> bool {
+    permit.attempt() == 1 && permit.fence() > 2
 }
 
 #[track_caller]

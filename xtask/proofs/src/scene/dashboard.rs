@@ -30,7 +30,7 @@ pub fn dashboard(args: &Args) -> Result<()> {
     let server = runtime.block_on(Server::start(settings))?;
     runtime.block_on(async {
         let pipeline = Pipeline::builder(&server.served().semel, "order-mails").scope(["acme"]).build()?;
-        let events = (0..240).map(|number| (format!("order.paid/{number}"), Outcome::success(*b"mailed")));
+        let events = (0..240).map(|number| (format!("order.paid/{number}"), Outcome::success("mailed")));
         let _ = pipeline.record(events).await?;
         let _ = pipeline.record([("order.paid/977", dead_letter(5, "no such mailbox"))]).await?;
         let reader = pipeline.take("orders/0").await?;

@@ -44,9 +44,9 @@ async fn charge_on(semel: &Semel, mut client: Client, name: &str, is_apart: bool
         transaction.execute("INSERT INTO charges VALUES ($1)", &[&key.name()]).await?;
         if is_apart {
             transaction.commit().await?;
-            permit.complete(Outcome::success(*b"charged")).await?;
+            permit.complete(Outcome::success("charged")).await?;
         } else {
-            permit.complete_in(&transaction, Outcome::success(*b"charged")).await?;
+            permit.complete_in(&transaction, Outcome::success("charged")).await?;
             transaction.commit().await?;
         }
     }

@@ -123,7 +123,7 @@ pub fn consume(pipeline: &Pipeline, source: Box<dyn Source>, effects: &Effects) 
             effects.begin().await;
             tokio::time::sleep(Duration::from_millis(2)).await;
             effects.happened(&event);
-            Ok(Outcome::success(*b"done"))
+            Ok(Outcome::success("done"))
         }
     }));
     Run { stopper, running }

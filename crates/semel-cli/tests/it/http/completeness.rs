@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::{
-    callers, concurrency, coverage, cratestack, death, durable, failure, header, isolation, logs, mismatch,
-    profiles, replay, unkept, wire,
+    callers, concurrency, coverage, cratestack, death, durable, failure, header, isolation, logs, memory,
+    mismatch, profiles, replay, unkept, unknown, wire,
 };
 
 /// The rules by number.
-const RULES: [RangeInclusive<u32>; 7] = [1..=8, 10..=12, 20..=26, 30..=34, 40..=42, 50..=56, 60..=65];
+const RULES: [RangeInclusive<u32>; 8] =
+    [1..=8, 10..=12, 20..=26, 30..=34, 40..=42, 50..=56, 59..=59, 60..=65];
 
 /// The names of all tests, each of which is there for the layer and for the proxy.
 fn names() -> Vec<&'static str> {
@@ -23,6 +24,8 @@ fn names() -> Vec<&'static str> {
         failure::NAMES,
         death::NAMES,
         unkept::NAMES,
+        unknown::NAMES,
+        memory::NAMES,
         callers::NAMES,
         isolation::NAMES,
         wire::NAMES,

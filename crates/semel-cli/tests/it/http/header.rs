@@ -84,7 +84,7 @@ async fn h02_a_bare_value_of_other_characters_is_refused(kind: Kind) {
 }
 
 async fn h02_strict_mode_refuses_every_bare_value(kind: Kind) {
-    let front = Front::start(kind, Setup::new().table("key", "bare = \"refused\"")).await;
+    let front = Front::start(kind, Setup::new().table("key", "unquoted = \"refused\"")).await;
     are_malformed(&front, &[b"8e03978e-40d5", b"a", b"?1", b"12", b":YQ==:"]).await;
     are_one_key(&front, &[b"\"8e03978e-40d5\"", b"\"8e03978e-40d5\""]).await;
 }

@@ -72,7 +72,7 @@ impl Bench {
         let State::Running(running) = &record.state else { panic!("{record:?}") };
         let (permit_id, now): (PermitId, _) = (running.grant.permit_id, record.changed_at);
         let write = match ending {
-            Ending::Complete => complete(Some(record), permit_id, &Outcome::success(*b"done"), now).write,
+            Ending::Complete => complete(Some(record), permit_id, &Outcome::success("done"), now).write,
             Ending::Release => release(Some(record), permit_id, "gave up", now).write,
         };
         let write = sample::written(write).unwrap();

@@ -81,7 +81,7 @@ impl Bench {
 
     fn complete(&self, record: &Record) -> Arc<Record> {
         let State::Running(running) = &record.state else { panic!("{record:?}") };
-        let outcome = Outcome::success(*b"done");
+        let outcome = Outcome::success("done");
         let write = complete(Some(record), running.grant.permit_id, &outcome, record.changed_at).write;
         let write = sample::written(write).unwrap();
         let swap = Swap { expected: Some(record.version), next: write.next, keep: write.keep };

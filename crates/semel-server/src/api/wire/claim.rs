@@ -5,12 +5,12 @@ use std::time::Duration;
 use semel::record::{LABEL_BYTES_MAX, PermitId};
 use semel::{Decision, Fingerprint, Key, Lapse, OnOutage, Permit, RecordedOnce as Once};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::outcome::{Outcome, Text, given};
 use crate::access::{Caller, Need};
 use crate::api::problem::{Code, Problem};
+use semel_http::json::comparable;
 use semel_ops::record_json::{Content, Id, Moment, OutcomeView, StepView, millis, read_hex};
 
 /// The longest that a request may wait for somebody else's run.
@@ -108,7 +108,9 @@ bodies! {
         /// key is a mismatch.
         #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^[0-9a-fA-F]{64}$"))]
         fingerprint: Option<Text<'a>>,
-        /// The request itself, instead of its fingerprint. The order of members does not matter.
+        /// The request itself, instead of its fingerprint. JSON is compared by its meaning (RFC 8785): the order of
+        /// members, white space, `1.0` and `1` do not matter. A number that a double cannot hold exactly, or a member
+        /// given twice, is compared byte by byte.
         #[serde(borrow, default, deserialize_with = "given")]
         #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
         request: Option<&'a RawValue>,
@@ -217,9 +219,8 @@ impl Claim<'_> {
                 }
             },
             (None, Some(request)) => {
-                let request: Value = serde_json::from_str(request.get())
-                    .map_err(|error| Problem::invalid(format!("request cannot be read: {error}")))?;
-                Ok(Some(Fingerprint::of(&request)?))
+                let (form, request) = comparable(request.get().as_bytes(), &[]);
+                Ok(Some(Fingerprint::of_parts([form.as_bytes(), &request])))
             }
         }
     }

@@ -50,7 +50,7 @@ pub(in crate::dashboard) async fn one(
                 section.card aria-labelledby="facts-title" { h2 #facts-title { "Facts" } (facts(&record, now)) }
             }
             @if record.history().next().is_some() { (history(&record, now)) }
-            @if !record.steps().is_empty() { (steps(&record)) }
+            @if record.finished_steps().next().is_some() { (steps(&record)) }
             @if let Some(outcome) = record.outcome() { (content::outcome(&record, outcome, &visitor)) }
         }
     };
@@ -98,6 +98,13 @@ fn actions(record: &Record, now: Timestamp, visitor: &Visitor) -> Markup {
 fn what_now(record: &Record, now: Timestamp) -> (&'static str, String) {
     let next = record.attempt.saturating_add(1);
     match (&record.state, record.lapse) {
+        (RecordState::Running(running), lapse) if running.lease_is_good(now) && record.outcome_is_unknown() => {
+            let then = match lapse {
+                Lapse::Rerun => "the next claim runs it again",
+                Lapse::Hold => "it is held until an operator decides",
+            };
+            ("calm", format!("The run ended without knowing whether its effect landed. When the lease ends, {then}."))
+        }
         (RecordState::Running(running), _) if running.lease_is_good(now) => {
             ("calm", "Somebody works on it and keeps the lease. Leave it alone, unless you know that they are dead.".to_owned())
         }
@@ -183,7 +190,7 @@ fn steps(record: &Record) -> Markup {
             table {
                 thead { tr { th scope="col" { "Step" } th.number scope="col" { "Size" } } }
                 tbody {
-                    @for step in record.steps() {
+                    @for step in record.finished_steps() {
                         tr { th scope="row" { bdi { (step.name) } } td.number { (bytes::size(step.value.len() as u64)) } }
                     }
                 }

@@ -68,6 +68,45 @@ async fn another_request_under_the_same_key_is_a_mismatch() {
 }
 
 #[tokio::test]
+async fn a_request_is_compared_by_its_meaning_and_never_merged_with_its_neighbour() {
+    let server = Server::start().await;
+    let claimed = async |name: &str, request: &str| {
+        let claim =
+            format!(r#"{{"scope":["acme"],"operation":"charge","name":"{name}","request":{request}}}"#);
+        server.post("/v1/claim", claim).await.json()["decision"].as_str().unwrap().to_owned()
+    };
+    let different = [
+        ("18446744073709551616", "18446744073709551617"),
+        ("100000000000000000000000", "100000000000000000000001"),
+        (r#"{"amount":1,"amount":2}"#, r#"{"amount":2}"#),
+        (r#"{"amount":null}"#, "{}"),
+        ("[1,2]", "[2,1]"),
+    ];
+    for (at, (first, other)) in different.into_iter().enumerate() {
+        let name = format!("different-{at}");
+        assert_eq!(claimed(&name, first).await, "run");
+        assert_eq!(claimed(&name, other).await, "mismatch", "{first} and {other}");
+        assert_eq!(claimed(&name, first).await, "busy", "{first} and itself");
+    }
+    // Too deep for a canonical form, so compared byte by byte; read without recursion.
+    let deep = |value: &str| format!("{}{value}{}", "[".repeat(5_000), "]".repeat(5_000));
+    assert_eq!(claimed("deep", &deep("1")).await, "run");
+    assert_eq!(claimed("deep", &deep("1")).await, "busy");
+    assert_eq!(claimed("deep", &deep("1.0")).await, "mismatch");
+    let same = [
+        ("1.0", "1"),
+        ("1e2", "100"),
+        (r#""\u0041""#, r#""A""#),
+        (r#"{"a":1,"b":2}"#, r#"{ "b": 2.0, "a": 1 }"#),
+    ];
+    for (at, (first, other)) in same.into_iter().enumerate() {
+        let name = format!("same-{at}");
+        assert_eq!(claimed(&name, first).await, "run");
+        assert_eq!(claimed(&name, other).await, "busy", "{first} and {other}");
+    }
+}
+
+#[tokio::test]
 async fn a_run_that_was_taken_over_is_lost() {
     let server = Server::start().await;
     let short = with(claim("a"), json!({"lease_ms": 1}));

@@ -135,7 +135,7 @@ async fn counts_offsets_and_receipts_are_shown() {
         json!({"receipts": [], "next": null})
     );
     pipeline.take("orders").await.unwrap().commit(Position::new(7), Some("e7")).await.unwrap();
-    let recorded = pipeline.record([("e7", semel::Outcome::success(*b"paid"))]).await.unwrap();
+    let recorded = pipeline.record([("e7", semel::Outcome::success("paid"))]).await.unwrap();
     assert_eq!(recorded.len(), 1);
     for path in ["/v1/offsets", "/v1/offsets?scope=acme&pipeline=billing"] {
         let offset = &server.look(path).await["offsets"][0];

@@ -88,7 +88,7 @@ async fn a_run_is_released_with_a_warning_and_its_worker_is_told() {
     let after = browser.get(&path(&key)).await;
     assert_eq!(state_on(after.text()), "released");
     assert!(after.text().contains("the machine is gone"));
-    let error = permit.complete(semel::Outcome::success(*b"late")).await.expect_err("it was taken away");
+    let error = permit.complete(semel::Outcome::success("late")).await.expect_err("it was taken away");
     assert_eq!(error.kind(), semel::ErrorKind::Lost);
 }
 

@@ -51,7 +51,7 @@ async fn counts_are_exact_for_everything_and_for_each_scope() {
     for number in 0..200 {
         let scope = if number % 4 == 0 { vec!["acme", "eu"] } else { vec!["globex"] };
         let key = |operation: &str| Key::scoped(&scope, operation, &number.to_string()).expect("is one");
-        done(&semel, &key("done"), Outcome::success(*b"12345")).await;
+        done(&semel, &key("done"), Outcome::success("12345")).await;
         held(&semel, &key("held"), "lapsed").await;
         permits.push(running(&semel, Claim::new(&key("running")).lease(Duration::from_hours(1))).await);
         for (operation, lapse) in [("lapsed", Lapse::Rerun), ("lapsed under hold", Lapse::Hold)] {
@@ -74,13 +74,13 @@ async fn counts_are_exact_for_everything_and_for_each_scope() {
 async fn a_store_that_does_not_answer_leaves_the_last_count() {
     let store = Arc::new(Silent { inner: MemoryStore::new(), is_silent: false.into() });
     let semel = Semel::builder_shared(Arc::<Silent>::clone(&store)).build().expect("is built");
-    done(&semel, &Key::new("charge", "1").expect("is one"), Outcome::success(*b"1")).await;
+    done(&semel, &Key::new("charge", "1").expect("is one"), Outcome::success("1")).await;
     let census = Census::start(Arc::<Silent>::clone(&store), &Tokens::none());
     a_walk(&census).await;
     let before = census.latest(&[]);
     assert_eq!((before.done, census.trouble()), (1, None));
     store.is_silent.store(true, std::sync::atomic::Ordering::SeqCst);
-    done(&semel, &Key::new("charge", "2").expect("is one"), Outcome::success(*b"1")).await;
+    done(&semel, &Key::new("charge", "2").expect("is one"), Outcome::success("1")).await;
     a_walk(&census).await;
     let after = census.latest(&[]);
     assert_eq!((after.done, after.as_of), (1, before.as_of), "as it was, and as old as it is");

@@ -10,7 +10,7 @@ async fn a_pipeline_is_shown_with_its_offsets_and_dead_letters() {
     let server = guarded().await;
     let semel = &server.served().semel;
     let mails = Pipeline::builder(semel, "mails").scope(["acme", "eu"]).build().expect("is one");
-    let events = (0..30).map(|number| (format!("event-{number}"), Outcome::success(*b"sent")));
+    let events = (0..30).map(|number| (format!("event-{number}"), Outcome::success("sent")));
     assert_eq!(mails.record(events).await.expect("are recorded").len(), 30);
     let letters = (0..25).map(|number| (format!("bad-{number}"), dead_letter(5, "no such mailbox")));
     assert_eq!(mails.record(letters).await.expect("are recorded").len(), 25);

@@ -10,7 +10,7 @@ async fn every_page_is_shown_to_the_roles_that_may_see_it_and_to_no_other() {
     let semel = &server.served().semel;
     let (key, stuck) =
         (Key::new("charge", "order-1").expect("is one"), Key::new("charge", "order-2").expect("is one"));
-    done(semel, &key, Outcome::success(*b"paid in full")).await;
+    done(semel, &key, Outcome::success("paid in full")).await;
     held(semel, &stuck, "lapsed").await;
     let (one, outcome) = (path(&key), format!("{}/outcome", path(&key)));
     let (release, resolve) = (format!("{}/release", path(&stuck)), format!("{}/resolve", path(&stuck)));

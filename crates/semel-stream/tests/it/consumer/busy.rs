@@ -31,7 +31,7 @@ async fn a_duplicate_is_not_acknowledged_before_the_other_ones_receipt() {
         tokio::time::sleep(Duration::from_mins(2)).await;
         assert!(feed.acknowledged().is_empty() && ledger.count("busy") > 1, "{on_busy:?}");
         assert_eq!(feed.given_back() > 1, on_busy == OnBusy::GiveBack);
-        permit.complete(Outcome::success(*b"elsewhere")).await.unwrap();
+        permit.complete(Outcome::success("elsewhere")).await.unwrap();
         drop(heartbeat);
         let report = run.await.unwrap().unwrap();
         assert_eq!((report.ran, report.duplicates), (0, 1));
@@ -75,7 +75,7 @@ async fn with_an_order_a_busy_event_is_waited_for_and_not_overtaken() {
     let run = tokio::spawn(consumer.run(|_, _| async { fine() }));
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!((ledger.count("effect"), feed.given_back()), (0, 0));
-    permit.complete(Outcome::success(*b"")).await.unwrap();
+    permit.complete(Outcome::success("")).await.unwrap();
     assert_eq!(run.await.unwrap().unwrap().ran, 3);
     assert_eq!(feed.acknowledged(), ["a-1", "a-2", "a-3", "a-4"]);
 }

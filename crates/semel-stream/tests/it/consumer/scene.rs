@@ -46,7 +46,7 @@ pub(super) fn events(stream: &str, count: u128) -> Vec<Event> {
 
 #[expect(clippy::unnecessary_wraps, reason = "it is what a handler says")]
 pub(super) fn fine() -> Handled {
-    Ok(Outcome::success(*b"done"))
+    Ok(Outcome::success("done"))
 }
 
 /// Short, so that tests on real time are short.

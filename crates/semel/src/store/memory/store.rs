@@ -361,7 +361,7 @@ mod tests {
         let store = Arc::new(MemoryStore::builder().forget_oldest(Duration::ZERO).build());
         let semel = Semel::builder_shared(Arc::<MemoryStore>::clone(&store)).no_sweep().build().unwrap();
         let key = Key::new("charge", "order-7").unwrap();
-        drop(semel.record_once(Claim::new(&key), Outcome::success(*b"paid")).await.unwrap());
+        drop(semel.record_once(Claim::new(&key), Outcome::success("paid")).await.unwrap());
         for count in 1..=200 {
             drop(semel.claim(Claim::new(&key)).await.unwrap());
             semel.flush().await.unwrap();

@@ -34,7 +34,7 @@ pub(super) fn samples_2() -> Vec<(&'static str, Record)> {
         let (held_at, probed_at) = (at(2_000), Some(at(2_500)));
         State::Held(Held { grant: grant.clone(), held_at, reason, probed_at, steps: Vec::new() })
     };
-    let outcome = Outcome::new(OutcomeKind::Other("success".into()), *b"paid")
+    let outcome = Outcome::new(OutcomeKind::Other("success".into()), "paid")
         .reference("charge", "ch_1")
         .reference("charge", "ch_2")
         .details(&json!({}));
@@ -161,7 +161,7 @@ pub(super) fn done() -> Record {
                 ..Grant::forgotten(at(u64::MAX))
             },
             settled_at: at(u64::MAX),
-            outcome: Outcome::new(OutcomeKind::Other("skipped".into()), *b"\x00\x80\xff paid")
+            outcome: Outcome::new(OutcomeKind::Other("skipped".into()), b"\x00\x80\xff paid".as_slice())
                 .reference("primary", "pay-1")
                 .reference("secondary", "pay-2")
                 .details(&json!({"a": [1, null]})),
@@ -188,7 +188,7 @@ fn failure() -> Record {
         state: State::Done(Done {
             grant: Grant { permit_id: PermitId::new(1), fence: Version::new(1), ..Grant::forgotten(at(20)) },
             settled_at: at(20),
-            outcome: Outcome::failure(*b""),
+            outcome: Outcome::failure(""),
         }),
         retention: Duration::from_millis(1),
         first_seen_at: at(10),

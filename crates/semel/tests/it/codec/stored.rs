@@ -29,7 +29,7 @@ async fn what_the_memory_store_hands_back_is_what_it_was_given() {
     let store = MemoryStore::new();
     let now = store.load(Vec::new()).await.unwrap().now;
     let (run, done) = (ask("run"), ask("done"));
-    let outcome = Outcome::success(*b"paid").reference("primary", "pay-1");
+    let outcome = Outcome::success("paid").reference("primary", "pay-1");
     let writes = [claim(None, &run, now).write, record_once(None, &done, &outcome, now).write];
     let batch: Vec<_> = writes
         .into_iter()

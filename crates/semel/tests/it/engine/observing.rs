@@ -54,7 +54,7 @@ async fn debug_output_shows_lengths_and_digests_never_contents() {
     let _: Result<String, semel::OnceError<String>> =
         permit.step("reserve", async || Ok("value-secret".to_owned())).await;
     let running = format!("{permit:?} {:?}", world.semel.get(&secret).await.unwrap());
-    let outcome = Outcome::success(*b"bytes-secret").details(&serde_json::json!("details-secret"));
+    let outcome = Outcome::success("bytes-secret").details(&serde_json::json!("details-secret"));
     permit.complete(outcome).await.unwrap();
     let decision = world.semel.claim(Claim::new(&secret)).await.unwrap();
     assert!(matches!(decision, Decision::Replay(_)));

@@ -71,7 +71,7 @@ async fn a_claim_may_differ_from_its_engine_in_what_a_failure_means() {
 #[tokio::test]
 async fn an_outcome_of_a_kind_of_the_callers_own_is_a_value_and_no_failure() {
     let world = World::new();
-    let outcome = Outcome::new(OutcomeKind::Other("partial".into()), *br#""half of it""#);
+    let outcome = Outcome::new(OutcomeKind::Other("partial".into()), r#""half of it""#);
     world.run(&key("1")).await.complete(outcome).await.unwrap();
     let replayed = world.semel.once_with(Claim::new(&key("1")), async |_| Ok::<_, String>("all".to_owned()));
     assert!(matches!(replayed.await.unwrap(), Once::Replayed(value) if value == "half of it"));

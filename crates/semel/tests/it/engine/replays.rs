@@ -86,7 +86,7 @@ async fn the_bound_counts_details_and_references_too() {
     let large = [
         outcome("paid").details(&serde_json::Value::String(text.clone())),
         outcome("paid").reference("charge", text.as_str()),
-        Outcome::success(text.as_bytes()),
+        Outcome::success(text.clone()),
     ];
     for outcome in large {
         // Room for eight of them, half of it a shard's share of sixteen.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use semel::Fingerprint;
 use semel::clock::Timestamp;
-use semel::machine::amend::{Stepped, count_duplicates, step};
-use semel::machine::claim::claim;
+use semel::machine::amend::{Stepped, count_duplicates, outcome_unknown, step};
+use semel::machine::claim::{Ask, claim};
+use semel::machine::settle::{hold, release};
 use semel::machine::{Ruling, Write};
 use semel::record::{Duplicates, MISMATCHED_FINGERPRINTS_MAX, Mismatches, Record, Running, State, Step};
 
@@ -55,6 +56,60 @@ fn a_step_is_stored_once_and_only_by_its_own_run() {
     }
     println!("step: {combinations} combinations");
     assert_eq!(combinations, 288);
+}
+
+#[test]
+fn a_run_may_note_that_its_outcome_is_unknown_and_nothing_else_changes() {
+    let mut noted = 0;
+    for found in Found::ALL {
+        for (permit_id, moment) in [MINE, OTHERS].into_iter().flat_map(|p| Moment::ALL.map(|m| (p, m))) {
+            let before = record(found, Prints::Same, 0);
+            let runs = found.is_running() && !found.is_gone(moment) && permit_id == MINE;
+            let ruling = outcome_unknown(before.as_ref(), permit_id, moment.now());
+            assert_eq!(ruling.answer, if runs { Stepped::Stored } else { Stepped::Lost });
+            assert_eq!(ruling.write.is_some(), runs, "{found:?} {moment:?}");
+            check_that_nothing_moved(found, ruling.write.clone(), moment);
+            let (Some(before), Some(write)) = (before, ruling.write) else { continue };
+            let after = write.next.stamp(NEXT_VERSION, stamped_at(moment));
+            assert_eq!((before.outcome_is_unknown(), after.outcome_is_unknown()), (false, true));
+            // Whoever reads the steps does not see it.
+            assert!(before.finished_steps().eq(after.finished_steps()));
+            // The retry of a lost reply changes nothing.
+            assert_eq!(
+                outcome_unknown(Some(&after), permit_id, moment.now()),
+                Ruling { answer: Stepped::Stored, write: None }
+            );
+            noted += 1;
+        }
+    }
+    assert_eq!(noted, 16);
+}
+
+#[test]
+fn that_an_outcome_is_unknown_is_said_of_one_run_and_of_no_later_state() {
+    let write = |write: Option<Write>, moment| {
+        Record::clone(&write.expect("writes").next.stamp(NEXT_VERSION, stamped_at(moment)))
+    };
+    let (good, lapsed) = (Moment::BeforeLeaseEnd, Moment::AfterLeaseEnd);
+    for found in [Found::RunningRerun, Found::RunningHold] {
+        let running = record(found, Prints::Same, 0).expect("runs");
+        let unknown = write(outcome_unknown(Some(&running), MINE, good.now()).write, good);
+        assert!(unknown.outcome_is_unknown());
+        let ask = Ask { fingerprint: running.fingerprint, ..plain_ask() };
+        let later = [
+            write(claim(Some(&unknown), &ask, lapsed.now()).write, lapsed),
+            write(release(Some(&unknown), MINE, "gave up", good.now()).write, good),
+            write(hold(Some(&unknown), MINE, "who knows", good.now()).write, good),
+        ];
+        for next in later {
+            assert!(!next.outcome_is_unknown(), "{next:?}");
+            assert!(next.steps().iter().eq(running.steps()), "the steps of the work stay: {next:?}");
+        }
+    }
+    let unknown = record(Found::RunningHold, Prints::Same, 0).expect("runs");
+    let unknown = write(outcome_unknown(Some(&unknown), MINE, good.now()).write, good);
+    let held = Arc::new(unknown).seen_at(lapsed.now());
+    assert!(matches!(held.state, State::Held(_)) && !held.outcome_is_unknown());
 }
 
 #[test]

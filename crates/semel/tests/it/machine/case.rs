@@ -194,12 +194,12 @@ pub(super) fn steps() -> Vec<Step> {
 
 /// What a done record was completed with.
 pub(super) fn first_outcome() -> Outcome {
-    Outcome::success(*b"paid").reference("primary", "pay-1")
+    Outcome::success("paid").reference("primary", "pay-1")
 }
 
 /// The same bytes and another reference: still another outcome.
 pub(super) fn other_outcome() -> Outcome {
-    Outcome::success(*b"paid").reference("primary", "pay-2")
+    Outcome::success("paid").reference("primary", "pay-2")
 }
 
 /// An attempt that ended before the one that the record is about.

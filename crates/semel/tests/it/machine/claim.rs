@@ -169,7 +169,7 @@ pub(super) fn rule(case: &Case) -> (usize, Told, Writes) {
 
 /// What a probe found.
 fn landed() -> Outcome {
-    Outcome::failure(*b"landed")
+    Outcome::failure("landed")
 }
 
 pub(super) fn expected(writes: Writes, case: &Case, found: Option<&Record>, ask: &Ask) -> Expected {

@@ -162,6 +162,15 @@ pub(super) fn released(record: &Record, reason: &str, moment: Moment) -> Expecte
     released_under(grant(), record, reason, moment)
 }
 
+/// The same, of a run with these steps.
+pub(super) fn released_with(steps: Vec<Step>, record: &Record, reason: &str, moment: Moment) -> Expected {
+    let (mut next, keep) = released(record, reason, moment)?;
+    if let State::Released(released) = &mut next.state {
+        released.steps = steps;
+    }
+    Some((next, keep))
+}
+
 /// A record that was released by another has the grant of that decision, and the run in its history.
 pub(super) fn released_by(
     permit_id: PermitId,

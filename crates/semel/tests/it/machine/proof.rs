@@ -23,7 +23,7 @@ fn lives() -> (Arc<Record>, Arc<Record>, Proof) {
 #[test]
 fn a_permit_settles_the_run_that_it_was_granted_and_no_later_one_under_its_id() {
     let (own, other, proof) = lives();
-    let (paid, lease) = (Outcome::success(*b"paid"), Duration::from_secs(1));
+    let (paid, lease) = (Outcome::success("paid"), Duration::from_secs(1));
     assert_eq!(complete(Some(&own), proof, &paid, NOW).answer, Completed::Done);
     assert_eq!(complete(Some(&other), proof, &paid, NOW).answer, Completed::Lost);
     assert_eq!(release(Some(&own), proof, "gave up", NOW).answer, ReleaseAnswer::Released);
@@ -38,7 +38,7 @@ fn a_permit_settles_the_run_that_it_was_granted_and_no_later_one_under_its_id() 
 #[test]
 fn a_retried_complete_is_known_by_its_fence_too() {
     let (own, other, proof) = lives();
-    let paid = Outcome::success(*b"paid");
+    let paid = Outcome::success("paid");
     let done = |record: &Record| {
         let write = complete(Some(record), proof.permit_id, &paid, NOW).write.unwrap();
         write.next.stamp(Version::new(20), NOW)

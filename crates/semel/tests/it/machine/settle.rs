@@ -6,12 +6,14 @@ use semel::clock::Timestamp;
 use semel::machine::Write;
 use semel::machine::claim::{Ask, Claimed, PROBE_PAUSE, Probe, claim};
 use semel::machine::settle::{
-    Completed, HoldAnswer, Mended, Proof, ReleaseAnswer, Renewed, Resolution, Resolved, complete, hold, mend,
-    release, renew, resolve, revoke,
+    Completed, GIVEN_BACK_KEEP, HoldAnswer, Mended, Proof, ReleaseAnswer, Renewed, Resolution, Resolved,
+    complete, give_back, give_back_unheard, hold, mend, release, renew, resolve, revoke,
 };
-use semel::record::{AttemptEnd, HISTORY_MAX, HoldReason, PermitId, Record, State, Version};
+use semel::record::{AttemptEnd, HISTORY_MAX, HoldReason, Keep, PermitId, Record, State, Version};
 
-use super::case::{FENCE, Found, MINE, Moment, OTHERS, Prints, first_outcome, other_outcome, record};
+use super::case::{
+    FENCE, Found, MINE, Moment, OTHERS, Prints, RETENTION, first_outcome, other_outcome, record,
+};
 use super::expect;
 
 /// Every record that a settle may find; fingerprints and forgiven attempts must not matter to it.
@@ -76,6 +78,93 @@ fn release_gives_up_its_own_run_and_otherwise_changes_nothing() {
     });
     println!("release: {combinations} combinations");
     assert_eq!(combinations, 288);
+}
+
+/// Every record that a run may be given back from: first and later attempts, with steps and without, of short and long
+/// retention.
+fn for_each_given_back(mut visit: impl FnMut(Found, Option<&Record>, PermitId, Moment)) {
+    for_each_case(|found, before, permit_id, moment| {
+        for attempt in [1, 2] {
+            for steps in [Vec::new(), super::case::steps()] {
+                for retention in [RETENTION, GIVEN_BACK_KEEP.saturating_mul(2)] {
+                    let mut before = before.cloned();
+                    if let Some(Record { state: State::Running(running), .. }) = &mut before {
+                        running.steps.clone_from(&steps);
+                    }
+                    let before = before.map(|record| Record { attempt, retention, ..record });
+                    visit(found, before.as_ref(), permit_id, moment);
+                }
+            }
+        }
+    });
+}
+
+/// What a run that was given back leaves: a first attempt without steps does not count, and is soon gone.
+fn given_back(record: &Record, reason: &str, moment: Moment) -> expect::Expected {
+    let (next, keep) = expect::released_with(record.steps().to_vec(), record, reason, moment)?;
+    if record.attempt != 1 || !record.steps().is_empty() {
+        return Some((next, keep));
+    }
+    let retention = record.retention.min(GIVEN_BACK_KEEP);
+    Some((Record { attempt: 0, retention, ..next }, Keep::For(retention)))
+}
+
+#[test]
+fn what_is_given_back_is_forgotten_only_if_there_is_nothing_to_remember() {
+    let (mut combinations, mut forgotten) = (0, 0);
+    for_each_given_back(|found, before, permit_id, moment| {
+        let is_live = before.is_some_and(|record| record.is_live(moment.now()));
+        let (answer, next) = match before {
+            Some(record) if found.is_running() && is_live && permit_id == MINE => {
+                (ReleaseAnswer::Released, given_back(record, "answered 401", moment))
+            }
+            Some(_) if found == Found::Released && is_live && permit_id == MINE => {
+                (ReleaseAnswer::Released, None)
+            }
+            _ => (ReleaseAnswer::NotHolding, None),
+        };
+        forgotten += usize::from(next.as_ref().is_some_and(|(next, _)| next.attempt == 0));
+        let ruling = give_back(before, permit_id, "answered 401", moment.now());
+        expect::check(ruling, &answer, next, moment, &(found, permit_id, moment));
+        combinations += 1;
+    });
+    println!("give back: {combinations} combinations, {forgotten} forgotten");
+    assert_eq!((combinations, forgotten > 0), (2_304, true));
+}
+
+#[test]
+fn a_run_that_its_caller_never_heard_of_is_given_back_only_if_nothing_was_written_since() {
+    for_each_given_back(|found, before, permit_id, moment| {
+        for version in [FENCE, Version::new(FENCE.get() + 1)] {
+            let before = before.map(|record| Record { version, ..record.clone() });
+            let is_live = before.as_ref().is_some_and(|record| record.is_live(moment.now()));
+            let (answer, next) = match &before {
+                Some(record) if found.is_running() && is_live && permit_id == MINE && version == FENCE => {
+                    (ReleaseAnswer::Released, given_back(record, "never started", moment))
+                }
+                _ => (ReleaseAnswer::NotHolding, None),
+            };
+            let ruling = give_back_unheard(before.as_ref(), permit_id, moment.now());
+            expect::check(ruling, &answer, next, moment, &(found, permit_id, moment, version));
+        }
+    });
+}
+
+#[test]
+fn a_claim_after_a_run_that_was_given_back_is_a_first_attempt_again() {
+    let now = Moment::BeforeLeaseEnd;
+    let stamp = |write: Option<Write>| Record::clone(&write.unwrap().next.stamp(Version::new(9), now.now()));
+    let ask = Ask { attempts_max: Some(1), ..super::claim::plain_ask() };
+    let mut run = stamp(claim(None, &ask, now.now()).write);
+    for _ in 0..3 {
+        let left = stamp(give_back(Some(&run), OTHERS, "answered 401", now.now()).write);
+        assert_eq!((left.attempt, left.history().count()), (0, 0));
+        // Its own retry is answered as long as the record is there.
+        let retried = give_back(Some(&left), OTHERS, "answered 401", now.now());
+        assert_eq!((retried.answer, retried.write), (ReleaseAnswer::Released, None));
+        run = stamp(claim(Some(&left), &ask, now.now()).write);
+        assert_eq!((run.attempt, run.past_attempts.len(), run.retention), (1, 0, ask.retention));
+    }
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn ticks(count: u8) -> Duration {
 }
 
 pub(super) fn outcome_of(permit: u8) -> Outcome {
-    Outcome::success([permit; 3]).reference("made by", permit.to_string())
+    Outcome::success(vec![permit; 3]).reference("made by", permit.to_string())
 }
 
 pub(super) fn permit_of(permit_id: PermitId) -> u8 {

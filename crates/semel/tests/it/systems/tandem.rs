@@ -66,7 +66,7 @@ async fn tandem_a_record_knows_owner_first_event_first_seen_last_seen_and_its_ow
 #[tokio::test]
 async fn tandem_an_outcome_has_kind_completion_time_references_and_details() {
     let world = World::new();
-    let posted = Outcome::new(OutcomeKind::Other("posted".into()), *b"bytes")
+    let posted = Outcome::new(OutcomeKind::Other("posted".into()), "bytes")
         .reference("message", "msg-1")
         .reference("thread", "thread-1")
         .details(&json!({ "channel": "ops" }));

@@ -1,23 +1,18 @@
-//! HTTP/2 as frames, written by hand: no library sends what must not be sent.
+//! Requests of HTTP/2 as frames, written by hand, and what came back.
 
+use test_http::frames::{
+    DATA, END_HEADERS, END_STREAM, FRAME_BYTES_MAX, HEADERS, PREFACE, SETTINGS, block, frame,
+};
 use test_http::{Answer, Ending};
-
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const SETTINGS: u8 = 4;
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
-/// The largest frame that everybody takes.
-const FRAME_BYTES_MAX: usize = 16_384;
 
 /// What a connection starts with.
 pub(super) fn start() -> Vec<u8> {
-    [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice(), &frame(SETTINGS, 0, 0, &[])].concat()
+    [PREFACE.as_slice(), &frame(SETTINGS, 0, 0, &[])].concat()
 }
 
 /// A request on a stream: its fields as they are, in their order, and its body if it has one.
 pub(super) fn request(stream: u8, fields: &[(&str, &str)], body: Option<&[u8]>) -> Vec<u8> {
-    let block: Vec<u8> = fields.iter().flat_map(|(name, value)| literal(name, value)).collect();
+    let (stream, block) = (u32::from(stream), block(fields));
     let flags = if body.is_some() { END_HEADERS } else { END_HEADERS | END_STREAM };
     let mut bytes = frame(HEADERS, flags, stream, &block);
     let mut parts = body.unwrap_or_default().chunks(FRAME_BYTES_MAX).peekable();
@@ -25,33 +20,6 @@ pub(super) fn request(stream: u8, fields: &[(&str, &str)], body: Option<&[u8]>) 
         let flags = if parts.peek().is_none() { END_STREAM } else { 0 };
         bytes.extend(frame(DATA, flags, stream, part));
     }
-    bytes
-}
-
-fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap_or_default().to_be_bytes();
-    let head = length.into_iter().skip(1).chain([kind, flags, 0, 0, 0, stream]);
-    head.chain(payload.iter().copied()).collect()
-}
-
-/// A field that nobody remembers, in plain letters.
-fn literal(name: &str, value: &str) -> Vec<u8> {
-    let text = |text: &str| [length(text.len()), text.as_bytes().to_vec()].concat();
-    [vec![0], text(name), text(value)].concat()
-}
-
-/// A number with a prefix of seven bits.
-fn length(number: usize) -> Vec<u8> {
-    let byte = |number: usize| u8::try_from(number).unwrap_or(u8::MAX);
-    if number < 127 {
-        return vec![byte(number)];
-    }
-    let (mut bytes, mut rest) = (vec![127], number - 127);
-    while rest >= 128 {
-        bytes.push(byte(rest % 128 + 128));
-        rest /= 128;
-    }
-    bytes.push(byte(rest));
     bytes
 }
 
@@ -85,13 +53,6 @@ fn answer_of(body: Vec<u8>) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_written_as_the_standard_has_them() {
-        assert_eq!(length(10), [10]);
-        // RFC 7541, C.1.2: 1337 with a prefix of five bits is 31, 154, 10; with seven bits it is this.
-        assert_eq!(length(1_337), [127, 186, 9]);
-    }
 
     #[test]
     fn an_answer_is_found_by_its_stream() {

@@ -46,7 +46,7 @@ pub(crate) async fn plain(
     steps.at(Point::Claimed);
     tokio::time::sleep(WORK).await;
     effects.append(&number(&event), permit.attempt())?;
-    Ok(Outcome::success(*b"done"))
+    Ok(Outcome::success("done"))
 }
 
 /// An effect in the transaction of its receipt.
@@ -59,7 +59,7 @@ pub(crate) fn in_transaction(life: &Life, steps: Arc<Steps>) -> impl Work + use<
             tokio::time::sleep(WORK).await;
             let attempt = i64::from(permit.attempt());
             transaction.execute(INSERT, &[&&*pipeline, &number(event), &attempt]).await?;
-            Ok(Outcome::success(*b"done"))
+            Ok(Outcome::success("done"))
         })
     })
 }
@@ -74,7 +74,7 @@ pub(crate) fn apart(life: &Life, steps: Arc<Steps>) -> impl Work + use<> {
             steps.at(Point::Claimed);
             let client = connected(&url).await?;
             client.execute(INSERT, &[&&*pipeline, &number(event), &i64::from(permit.attempt())]).await?;
-            Ok(Outcome::success(*b"done"))
+            Ok(Outcome::success("done"))
         })
     })
 }

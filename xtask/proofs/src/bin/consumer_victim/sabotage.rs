@@ -41,7 +41,7 @@ impl CommitFirst {
             return Ok(Worked::Busy(Duration::ZERO));
         }
         task.saw_effect();
-        permit.complete(Outcome::success(*b"done")).await?;
+        permit.complete(Outcome::success("done")).await?;
         Ok(if is_committed { Worked::OffsetToo { attempt } } else { Worked::Ran { attempt } })
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn told(
         let words = words?;
         match words.split_once(' ') {
             Some(("done", key)) => {
-                resolve(pipeline, key, Resolution::Done(Outcome::success(*b"looked"))).await?;
+                resolve(pipeline, key, Resolution::Done(Outcome::success("looked"))).await?;
                 receipts.insert(key.into());
             }
             Some(("release", key)) => {

@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use jsonwebtoken::crypto::rust_crypto;
+use jsonwebtoken::errors::ErrorKind as JwtErrorKind;
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Validation, decode};
-use semel::{Error, ErrorKind, Result};
+use semel::{Error, ErrorKind};
 use serde_json::{Map, Value};
 
 /// How far clocks may be apart, unless said otherwise.
@@ -40,7 +41,7 @@ pub(super) enum Claim {
 
 impl Jwt {
     /// Tokens signed with a shared secret: `HS256`, `HS384`, `HS512`.
-    pub fn hmac(secret: &[u8], algorithms: &[&str]) -> Result<Self> {
+    pub fn hmac(secret: &[u8], algorithms: &[&str]) -> semel::Result<Self> {
         if secret.is_empty() {
             return Err(invalid(
                 "the secret of the tokens is empty, and anybody could sign with that; give the real one",
@@ -63,7 +64,7 @@ impl Jwt {
 
     /// Tokens signed with a private key, whose public key this is, as PEM: `RS256`, `RS384`, `RS512`, `PS256`, `PS384`,
     /// `PS512`, `ES256`, `ES384`, `EdDSA`. All algorithms must be of one kind.
-    pub fn public_key(pem: &[u8], algorithms: &[&str]) -> Result<Self> {
+    pub fn public_key(pem: &[u8], algorithms: &[&str]) -> semel::Result<Self> {
         if find(pem, b"PRIVATE KEY-----") {
             return Err(invalid(
                 "the key is a private one, which nobody but the issuer should have; give the public one",
@@ -130,14 +131,21 @@ impl Jwt {
         self
     }
 
-    /// What the claim says, if the token is good.
-    pub(super) fn claim_of(&self, token: &str) -> Option<Claim> {
-        let claims: Map<String, Value> = decode(token, &self.key, &self.validation).ok()?.claims;
-        match claims.get(&*self.claim)? {
-            Value::String(text) => Some(Claim::Text(text.clone())),
-            Value::Number(number) if !number.is_f64() => Some(Claim::Number(number.to_string())),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+    /// What the claim says, or why the token is refused.
+    pub(super) fn claim_of(&self, token: &str) -> Result<Claim, &'static str> {
+        let claims: Map<String, Value> =
+            decode(token, &self.key, &self.validation).map_err(|error| reason(error.kind()))?.claims;
+        match claims.get(&*self.claim) {
+            Some(Value::String(text)) if !text.trim().is_empty() => Ok(Claim::Text(text.clone())),
+            Some(Value::Number(number)) if !number.is_f64() => Ok(Claim::Number(number.to_string())),
+            Some(_) => Err("the claim that names the caller is neither a text nor an integer"),
+            None => Err("the claim that names the caller is missing"),
         }
+    }
+
+    /// The claim that names the caller.
+    pub(super) fn claim_name(&self) -> &str {
+        &self.claim
     }
 }
 
@@ -147,18 +155,33 @@ impl fmt::Debug for Jwt {
     }
 }
 
+/// Why a token was refused, in words of our own: those of the library may repeat parts of the token.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's kinds may grow, and all others mean this")]
+fn reason(kind: &JwtErrorKind) -> &'static str {
+    match kind {
+        JwtErrorKind::ExpiredSignature => "it is expired",
+        JwtErrorKind::ImmatureSignature => "it is not valid yet",
+        JwtErrorKind::InvalidSignature => "its signature is wrong",
+        JwtErrorKind::InvalidAlgorithm => "it is signed with another algorithm",
+        JwtErrorKind::InvalidIssuer => "it is of another issuer",
+        JwtErrorKind::InvalidAudience => "it is for another audience",
+        JwtErrorKind::MissingRequiredClaim(_) => "it lacks `exp`, or `iss` or `aud` where these are stated",
+        _ => "it is malformed",
+    }
+}
+
 fn invalid(message: &str) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
 /// Reads the names of algorithms, which must all be of one kind.
-fn family(names: &[&str]) -> Result<(AlgorithmFamily, Vec<Algorithm>)> {
+fn family(names: &[&str]) -> semel::Result<(AlgorithmFamily, Vec<Algorithm>)> {
     let read = |name: &&str| {
         name.parse().map_err(|_| {
             invalid(&format!("`{name}` is no algorithm that tokens are verified with; name what the issuer signs with: RS256, say"))
         })
     };
-    let algorithms = names.iter().map(read).collect::<Result<Vec<Algorithm>>>()?;
+    let algorithms = names.iter().map(read).collect::<semel::Result<Vec<Algorithm>>>()?;
     let mut families = algorithms.iter().map(|algorithm| algorithm.family());
     let first = families.next().ok_or_else(|| {
         invalid("no algorithm is stated; name those that the issuer signs with, and no others")

@@ -69,6 +69,71 @@ fn all_lines_of_a_header_count_and_where_one_ends() {
 }
 
 #[test]
+fn h60_a_cookie_is_known_by_its_digest_wherever_it_stands() {
+    let principal = Principal::cookie("session");
+    let of = |lines: &[&str]| {
+        let lines: Vec<_> = lines.iter().map(|line| ("cookie", *line)).collect();
+        named(&principal, &parts(&lines))
+    };
+    let ada = of(&["session=ada"]).unwrap();
+    assert!(ada.starts_with("cookie:session:") && !ada.contains("ada"), "{ada}");
+    // Other cookies, their order, and the crumbs of HTTP/2 do not matter.
+    for same in [
+        &["theme=dark; session=ada"][..],
+        &["session=ada;x=y"],
+        &["x=y", "session=ada"],
+        &[" session = ada "],
+    ] {
+        assert_eq!(of(same).as_ref(), Some(&ada), "{same:?}");
+    }
+    for other in [&["session=bob"][..], &["session=ada; session=bob"], &["session=bob", "session=ada"]] {
+        let other = of(other).unwrap();
+        assert_ne!(other, ada);
+    }
+    // Names have a case, and a part of one is another.
+    for nobody in
+        [&[][..], &["Session=ada"], &["xsession=ada"], &["session"], &["session="], &["theme=session=ada"]]
+    {
+        assert_eq!(of(nobody), None, "{nobody:?}");
+    }
+    assert_ne!(named(&Principal::cookie("sid"), &parts(&[("cookie", "sid=ada")])), Some(ada));
+}
+
+#[test]
+fn h60_only_a_digest_of_what_looks_like_a_jwt_is_worth_a_warning() {
+    let digests = |principal: &Principal, value: &str| {
+        let parts = parts(&[("authorization", value), ("x-api-key", value)]);
+        principal.sources.iter().any(|source| source.digests_jwt(&parts.headers))
+    };
+    let authorization = Principal::header("Authorization");
+    assert!(digests(&authorization, "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln"));
+    for opaque in
+        ["Bearer sk_live_51H", "Bearer a.b.c", "Basic eyJ.a.b", "Bearer eyJhbGciOiJIUzI1NiJ9", "eyJ.a.b"]
+    {
+        assert!(!digests(&authorization, opaque), "{opaque}");
+    }
+    assert!(!digests(&Principal::header("x-api-key"), "Bearer eyJ.a.b"));
+}
+
+#[cfg(feature = "jwt")]
+#[test]
+fn h60_a_token_that_is_no_good_is_refused_and_no_other_source_is_asked() {
+    let jwt = || crate::Jwt::hmac(b"0123456789abcdef0123456789abcdef", &["HS256"]).unwrap();
+    let principal = Principal::jwt(jwt()).or(Principal::shared());
+    for bad in ["Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "bearer x", "Bearer", "Bearer "] {
+        let refused = principal.find(&parts(&[("authorization", bad)]));
+        assert!(matches!(refused, Err(UnknownCaller::InvalidToken(_))), "{bad}: {refused:?}");
+    }
+    let two = parts(&[("authorization", "Bearer a"), ("authorization", "Bearer b")]);
+    assert!(matches!(principal.find(&two), Err(UnknownCaller::InvalidToken(_))));
+    // Control: without a token the next source is asked.
+    for none in [&[][..], &[("authorization", "Basic YTpi")]] {
+        assert_eq!(named(&principal, &parts(none)).as_deref(), Some("shared:all"));
+    }
+    assert!(matches!(Principal::jwt(jwt()).find(&parts(&[])), Err(UnknownCaller::NotStated)));
+}
+
+#[test]
 fn two_headers_of_one_value_are_two_callers() {
     let parts = parts(&[("x-a", "v"), ("x-b", "v"), ("authorization", "v")]);
     let callers: HashSet<_> = ["x-a", "x-b", "authorization"]

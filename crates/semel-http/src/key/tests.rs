@@ -3,8 +3,8 @@
 use super::*;
 use crate::profile::Profile;
 
-const LENIENT: KeyForm = KeyForm { bare: Bare::Taken, chars_max: 255 };
-const STRICT: KeyForm = KeyForm { bare: Bare::Refused, chars_max: 255 };
+const LENIENT: KeyForm = KeyForm { unquoted: UnquotedKeys::Accepted, chars_max: 255 };
+const STRICT: KeyForm = KeyForm { unquoted: UnquotedKeys::Refused, chars_max: 255 };
 
 fn read_as(form: KeyForm, lines: &[(&str, &[u8])]) -> Result<Option<String>, Malformed> {
     let mut names = Profile::ietf().names;
@@ -62,6 +62,26 @@ fn h03_two_escapes_decode_and_everything_else_is_refused() {
         assert_eq!(one(value), None, "{value}");
     }
     assert!(read_as(LENIENT, &[("idempotency-key", b"\"f\xc3\xbc\"")]).is_err());
+}
+
+#[test]
+fn h02_h03_a_key_that_is_not_ascii_is_told_what_would_be_taken() {
+    for form in [LENIENT, STRICT] {
+        for value in [&b"f\xc3\xbcr"[..], b"\"f\xc3\xbcr\"", b"f\xff", b"a,\xc3\xbc", b"\"\xc3\xbc\", \"b\""]
+        {
+            let refused = read_as(form, &[("idempotency-key", value)]).unwrap_err().to_string();
+            assert!(refused.contains("printable ASCII") && refused.contains("percent-encoded"), "{refused}");
+            // It must not be sent to get quotes, only to be refused again.
+            assert!(!refused.contains("in double quotes"), "{refused}");
+        }
+    }
+    // What the refusals propose is taken.
+    for taken in ["f%C3%BCr", "ZsO8cg==", "8e03978e-40d5-43dd-bc93-6894a57f9324"] {
+        assert_eq!(one(taken).as_deref(), Some(taken));
+    }
+    // A key that only lacks its quotes still hears of them.
+    let spaced = read_as(LENIENT, &[("idempotency-key", b"a b")]).unwrap_err().to_string();
+    assert!(spaced.contains("double quotes"), "{spaced}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::profile::{Bare, KeyForm, Names};
+use crate::profile::{KeyForm, Names, UnquotedKeys};
 use crate::structured;
 
 /// A key that cannot be read. It never repeats the value: a key is nobody else's business, also in a log.
@@ -23,7 +23,8 @@ enum Fault {
     TwoKeys,
     NotQuoted,
     NotAString,
-    NotBare,
+    NotPlain,
+    NotAscii,
     Disagrees { with: HeaderName },
 }
 
@@ -49,10 +50,15 @@ impl fmt::Display for Malformed {
                 "{header} is no structured field String (RFC 8941); send printable ASCII in double quotes, and a \
                  backslash before each quote and backslash in it"
             ),
-            Fault::NotBare => write!(
+            Fault::NotPlain => write!(
                 f,
-                "{header} holds a space, a semicolon, a quote or what is not printable ASCII; put it in double quotes, \
-                 or use letters, digits and dashes only"
+                "{header} holds a space, a semicolon, a quote or a control character; put printable ASCII in double \
+                 quotes, or use letters, digits and dashes only"
+            ),
+            Fault::NotAscii => write!(
+                f,
+                "{header} holds characters that are not ASCII, which a key cannot have, with quotes or without; send \
+                 printable ASCII: a UUID, or the key percent-encoded or in base64"
             ),
             Fault::Disagrees { with } => {
                 write!(f, "{header} and {with} hold different keys; send one of them")
@@ -99,7 +105,7 @@ fn read(line: &HeaderValue, form: KeyForm) -> Result<String, Fault> {
     let key = match value {
         [] => return Err(Fault::Empty),
         [b'"', ..] => quoted(value)?,
-        _ => bare(value, form.bare)?,
+        _ => unquoted(value, form.unquoted)?,
     };
     // A name of the engine is bounded, too, and its refusal would come too late to name the header.
     let chars_max = form.chars_max.min(semel::NAME_BYTES_MAX);
@@ -121,6 +127,7 @@ fn trimmed(mut value: &[u8]) -> &[u8] {
 fn quoted(value: &[u8]) -> Result<String, Fault> {
     match structured::string(value) {
         Ok(text) => Ok(text.into_owned()),
+        Err(_) if !value.is_ascii() => Err(Fault::NotAscii),
         Err(_) if starts_a_list(value) => Err(Fault::TwoKeys),
         Err(_) => Err(Fault::NotAString),
     }
@@ -140,8 +147,12 @@ fn starts_a_list(value: &[u8]) -> bool {
     quotes.any(|after| after.contains(&b','))
 }
 
-fn bare(value: &[u8], bare: Bare) -> Result<String, Fault> {
-    if bare == Bare::Refused {
+fn unquoted(value: &[u8], policy: UnquotedKeys) -> Result<String, Fault> {
+    // First: quotes would not help, so a key must not be refused for the want of them.
+    if !value.is_ascii() {
+        return Err(Fault::NotAscii);
+    }
+    if policy == UnquotedKeys::Refused {
         return Err(Fault::NotQuoted);
     }
     let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b',' | b';' | b'"');
@@ -150,7 +161,7 @@ fn bare(value: &[u8], bare: Bare) -> Result<String, Fault> {
     match str::from_utf8(value) {
         Ok(text) if value.iter().all(is_plain) && !is_quoted_otherwise => Ok(text.to_owned()),
         _ if value.contains(&b',') => Err(Fault::TwoKeys),
-        _ => Err(Fault::NotBare),
+        _ => Err(Fault::NotPlain),
     }
 }
 

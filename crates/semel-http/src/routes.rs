@@ -82,10 +82,10 @@ fn refused(path: &str, why: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Presence;
+    use crate::profile::KeyPresence;
 
     fn route(path: &str, methods: &[Method]) -> Route {
-        let rules = Rules { methods: methods.to_vec(), presence: Presence::Required, ..Rules::default() };
+        let rules = Rules { methods: methods.to_vec(), key: KeyPresence::Required, ..Rules::default() };
         Route { path: path.to_owned(), rules }
     }
 
@@ -98,11 +98,11 @@ mod tests {
         let routes =
             routes(vec![route("/charges", &[Method::POST]), route("/charges/{id}", &[Method::DELETE])])
                 .unwrap();
-        let presence = |method, path| routes.rules(&method, path).map(|rules| rules.presence);
-        assert_eq!(presence(Method::POST, "/charges"), Some(Presence::Required));
+        let presence = |method, path| routes.rules(&method, path).map(|rules| rules.key);
+        assert_eq!(presence(Method::POST, "/charges"), Some(KeyPresence::Required));
         assert_eq!(presence(Method::PATCH, "/charges"), None);
-        assert_eq!(presence(Method::DELETE, "/charges/7"), Some(Presence::Required));
-        assert_eq!(presence(Method::POST, "/refunds"), Some(Presence::Optional));
+        assert_eq!(presence(Method::DELETE, "/charges/7"), Some(KeyPresence::Required));
+        assert_eq!(presence(Method::POST, "/refunds"), Some(KeyPresence::Optional));
         assert_eq!(presence(Method::GET, "/refunds"), None);
     }
 

@@ -59,6 +59,21 @@ impl Caller {
         push_hex(&mut text, digest);
         Self { text }
     }
+
+    /// A caller by the digest of a cookie's value.
+    pub(super) fn digested_cookie(name: &str, digest: &[u8]) -> Self {
+        let mut text = String::with_capacity(128);
+        if name.len() <= PART_BYTES_MAX / 2 {
+            text.push_str("cookie:");
+            text.push_str(name);
+        } else {
+            text.push_str("cookie#");
+            push_hex(&mut text, Sha256::digest(name).as_slice());
+        }
+        text.push(':');
+        push_hex(&mut text, digest);
+        Self { text }
+    }
 }
 
 fn push_hex(text: &mut String, bytes: &[u8]) {

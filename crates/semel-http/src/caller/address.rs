@@ -2,13 +2,28 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use http::header::{AUTHORIZATION, COOKIE, FORWARDED, VIA};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
 
 use super::PeerAddress;
+use super::unknown::{Shared, UnknownCaller};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// Credentials beside a cookie. Where they are read, an address is not asked for.
+static CREDENTIALS: [HeaderName; 3] =
+    [AUTHORIZATION, HeaderName::from_static("x-api-key"), HeaderName::from_static("x-auth-token")];
+/// Names that load balancers and content delivery networks have for the address of a client.
+const CLIENT_ADDRESS: [&str; 7] = [
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-forwarded-for",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "fastly-client-ip",
+];
 
 /// The address that a request came from: the last one that nobody but a trusted proxy could have written.
 pub(super) fn of(parts: &Parts, trusted: &[IpNet]) -> Option<IpAddr> {
@@ -28,6 +43,37 @@ pub(super) fn of(parts: &Parts, trusted: &[IpNet]) -> Option<IpAddr> {
         }
     }
     Some(address)
+}
+
+/// The address that a request came from, if it can be that of one caller; otherwise why it cannot.
+pub(super) fn lone(parts: &Parts, trusted: &[IpNet]) -> Result<Option<IpAddr>, UnknownCaller> {
+    let (Some(peer), Some(address)) = (peer(parts), of(parts, trusted)) else { return Ok(None) };
+    let shared = |why| Err(UnknownCaller::SharedAddress(why));
+    let is_stated = |name: &HeaderName| {
+        parts.headers.get_all(name).iter().any(|line| !line.as_bytes().trim_ascii().is_empty())
+    };
+    if is_stated(&COOKIE) {
+        return shared(Shared::Cookie);
+    }
+    if let Some(name) = CREDENTIALS.iter().find(|name| is_stated(name)) {
+        return shared(Shared::Credentials(name.clone()));
+    }
+    let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
+    if is_trusted(peer) {
+        return if is_trusted(address) { shared(Shared::ProxyOnly) } else { Ok(Some(address)) };
+    }
+    match parts.headers.keys().find(|name| is_forwarding(name)) {
+        Some(name) => shared(Shared::Forwarded(name.clone())),
+        None => Ok(Some(address)),
+    }
+}
+
+/// Whether proxies write this header for those behind them.
+fn is_forwarding(name: &HeaderName) -> bool {
+    *name == FORWARDED
+        || *name == VIA
+        || name.as_str().starts_with("x-forwarded-")
+        || CLIENT_ADDRESS.contains(&name.as_str())
 }
 
 /// The other end of the connection.
@@ -114,6 +160,48 @@ mod tests {
             let line = format!("{line}, 10.7.7.7");
             assert_eq!(found("10.0.0.1:1", trusted, &[&line]).as_deref(), Some("10.7.7.7"), "{line}");
         }
+    }
+
+    fn is_refused(peer: &str, trusted: &[&str], lines: &[(&str, &str)]) -> Option<UnknownCaller> {
+        let mut request = Request::new(());
+        request.extensions_mut().insert(PeerAddress(peer.parse().unwrap()));
+        for (name, value) in lines {
+            request.headers_mut().append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        let trusted: Vec<IpNet> = trusted.iter().map(|network| network.parse().unwrap()).collect();
+        lone(&request.into_parts().0, &trusted).err()
+    }
+
+    #[test]
+    fn h60_an_address_that_several_callers_may_share_is_nobody() {
+        let stranger = "9.9.9.9:443";
+        for name in
+            ["x-forwarded-for", "X-Forwarded-Proto", "forwarded", "via", "x-real-ip", "cf-connecting-ip"]
+        {
+            let refused = is_refused(stranger, &["10.0.0.0/8"], &[(name, "1.1.1.1")]);
+            let name = name.to_ascii_lowercase().parse().unwrap();
+            assert_eq!(refused, Some(UnknownCaller::SharedAddress(Shared::Forwarded(name))));
+        }
+        let cookie = Some(UnknownCaller::SharedAddress(Shared::Cookie));
+        assert_eq!(is_refused(stranger, &[], &[("cookie", "session=1")]), cookie);
+        assert_eq!(
+            is_refused("10.0.0.1:1", &["10.0.0.0/8"], &[("x-forwarded-for", "1.1.1.1"), ("cookie", "a=b")]),
+            cookie
+        );
+        for name in ["authorization", "x-api-key"] {
+            let refused = is_refused(stranger, &[], &[(name, "secret")]);
+            let name = name.parse().unwrap();
+            assert_eq!(refused, Some(UnknownCaller::SharedAddress(Shared::Credentials(name))));
+        }
+        // A trusted proxy that does not say for whom it asks may ask for anybody.
+        for lines in [&[][..], &[("x-forwarded-for", "10.7.7.7")], &[("x-forwarded-for", "unknown")]] {
+            let refused = is_refused("10.0.0.1:1", &["10.0.0.0/8"], lines);
+            assert_eq!(refused, Some(UnknownCaller::SharedAddress(Shared::ProxyOnly)), "{lines:?}");
+        }
+        // Controls: an address alone is one caller, and so is one that a trusted proxy names.
+        assert_eq!(is_refused(stranger, &[], &[("accept", "*/*"), ("cookie", "")]), None);
+        let told = [("x-forwarded-for", "1.1.1.1"), ("via", "1.1 lb"), ("x-forwarded-proto", "https")];
+        assert_eq!(is_refused("10.0.0.1:1", &["10.0.0.0/8"], &told), None);
     }
 
     #[test]

@@ -1,18 +1,32 @@
-//! A response as an outcome: kept as bytes, and read again as if a stranger had written them.
+//! A response as an outcome: encoded, read again as if a stranger had written it, and replayed.
+
+use std::cell::RefCell;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::{BufMut, Bytes};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use semel::{Error, ErrorKind, Outcome, OutcomeKind, Result};
+use semel::clock::Timestamp;
+use semel::{Error, ErrorKind, Outcome, OutcomeKind, Replay, Result};
 use serde::Serialize;
 
-use crate::kept::{self, is_never_kept};
+use crate::body::{ResponseBody, Whole};
+use crate::budget::Reserved;
+use crate::decided::{Decided, DecisionKind};
+use crate::header_filter::{self, is_never_kept};
+use crate::problem::{Code, Problem};
+use crate::profile::Names;
+use crate::refusal::{SOON, overloaded};
 use crate::settle::Settle;
 
 /// What every kept reply starts with; its last byte is the version of the form.
 const MAGIC: [u8; 4] = *b"sHR\x01";
 const WITH_BODY: u8 = 1;
 const WITHOUT_BODY: u8 = 2;
+/// What an outcome has beside headers and body: magic, form, status and two counts.
+const FIXED_BYTES: usize = 11;
+/// How many headers a replay has beside the stored ones: its length, that it is one, and until when.
+const ADDED_HEADERS: usize = 3;
 
 /// A whole response that a handler can complete its permit with, inside a transaction of its own.
 ///
@@ -40,9 +54,10 @@ pub struct Reply {
 
 /// What a record has to say about the first response.
 #[derive(Debug)]
-pub(crate) enum Stored {
+#[expect(clippy::large_enum_variant, reason = "taken apart at once; a box would cost more than the move")]
+enum Stored {
     /// All of it.
-    Whole(Box<Reply>),
+    Whole(Reply),
     /// Only that there was one, and its status if that is known.
     NotKept(Option<StatusCode>),
 }
@@ -104,7 +119,11 @@ pub(crate) fn outcome(
     body: Option<&Bytes>,
     allowed: Option<&[HeaderName]>,
 ) -> Outcome {
-    let mut bytes = Vec::with_capacity(body.map_or(0, Bytes::len).saturating_add(256));
+    // No client could be sent an interim status in the end.
+    let body = body.filter(|_| !status.is_informational());
+    let headers_room = headers.iter().map(|(name, value)| header_bytes(name, value)).sum::<usize>();
+    let room = FIXED_BYTES.saturating_add(headers_room).saturating_add(body.map_or(0, Bytes::len));
+    let mut bytes = Vec::with_capacity(room);
     bytes.put_slice(&MAGIC);
     bytes.put_u8(if body.is_some() { WITH_BODY } else { WITHOUT_BODY });
     bytes.put_u16(status.as_u16());
@@ -117,11 +136,16 @@ pub(crate) fn outcome(
     Outcome::new(kind, bytes)
 }
 
+/// What a header takes in an outcome.
+fn header_bytes(name: &HeaderName, value: &HeaderValue) -> usize {
+    name.as_str().len().saturating_add(value.len()).saturating_add(6)
+}
+
 fn put_headers(bytes: &mut Vec<u8>, headers: &HeaderMap, allowed: Option<&[HeaderName]>) {
     let at = bytes.len();
     bytes.put_u16(0);
     let mut count = 0_u16;
-    for (name, value) in kept::headers(headers, allowed) {
+    for (name, value) in header_filter::headers(headers, allowed) {
         // Servers bound a head to far less than this; what is longer could not have been sent either.
         let (Ok(name_length), Ok(value_length)) =
             (u16::try_from(name.as_str().len()), u32::try_from(value.len()))
@@ -141,19 +165,11 @@ fn put_headers(bytes: &mut Vec<u8>, headers: &HeaderMap, allowed: Option<&[Heade
 }
 
 /// What a record says. An outcome that no response made, such as a person's, is known to be one, and not kept.
-pub(crate) fn stored(outcome: &Outcome) -> Result<Stored> {
-    let whole = Bytes::from_owner(Shared(std::sync::Arc::clone(outcome.bytes())));
+fn stored(outcome: &Outcome) -> Result<Stored> {
+    let whole = outcome.bytes();
     match whole.strip_prefix(&MAGIC) {
         None => Ok(Stored::NotKept(None)),
         Some(rest) => read(&whole.slice_ref(rest)).ok_or_else(unreadable),
-    }
-}
-
-struct Shared(std::sync::Arc<[u8]>);
-
-impl AsRef<[u8]> for Shared {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
     }
 }
 
@@ -164,22 +180,27 @@ fn read(bytes: &Bytes) -> Option<Stored> {
     if form == WITHOUT_BODY {
         return rest.is_empty().then_some(Stored::NotKept(Some(status)));
     }
-    if form != WITH_BODY || status.is_informational() {
+    if form != WITH_BODY {
         return None;
     }
-    let headers = read_headers(&mut rest)?;
-    let trailers = Some(read_headers(&mut rest)?).filter(|trailers| !trailers.is_empty());
-    Some(Stored::Whole(Box::new(Reply { status, headers, trailers, body: bytes.slice_ref(rest) })))
+    if status.is_informational() {
+        return Some(Stored::NotKept(Some(status)));
+    }
+    let headers = read_headers(bytes, &mut rest, ADDED_HEADERS)?;
+    let trailers = Some(read_headers(bytes, &mut rest, 0)?).filter(|trailers| !trailers.is_empty());
+    Some(Stored::Whole(Reply { status, headers, trailers, body: bytes.slice_ref(rest) }))
 }
 
-fn read_headers(rest: &mut &[u8]) -> Option<HeaderMap> {
+/// Reads headers, with room for as many `more`. Their values share the bytes of the record.
+fn read_headers(bytes: &Bytes, rest: &mut &[u8], more: usize) -> Option<HeaderMap> {
     let count = u16::from_be_bytes(take(rest, 2)?.try_into().ok()?);
-    let mut headers = HeaderMap::with_capacity(usize::from(count).min(64));
+    let mut headers = HeaderMap::with_capacity(usize::from(count).min(64).saturating_add(more));
     for _ in 0..count {
         let length = u16::from_be_bytes(take(rest, 2)?.try_into().ok()?);
         let name = HeaderName::from_bytes(take(rest, usize::from(length))?).ok()?;
         let length = u32::from_be_bytes(take(rest, 4)?.try_into().ok()?);
-        let value = HeaderValue::from_bytes(take(rest, usize::try_from(length).ok()?)?).ok()?;
+        let value = bytes.slice_ref(take(rest, usize::try_from(length).ok()?)?);
+        let value = HeaderValue::from_maybe_shared(value).ok()?;
         if !is_never_kept(&name) && name != CONTENT_LENGTH {
             headers.try_append(name, value).ok()?;
         }
@@ -191,6 +212,81 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, left) = rest.split_at_checked(length)?;
     *rest = left;
     Some(taken)
+}
+
+/// Whether a status can only come before another one: 1xx, but for a switch of protocols.
+pub(crate) fn is_interim(status: StatusCode) -> bool {
+    status.is_informational() && status != StatusCode::SWITCHING_PROTOCOLS
+}
+
+/// The first response again.
+pub(crate) fn replayed<R>(
+    replay: &Replay,
+    names: &Names,
+    mut reserved: Reserved,
+) -> Result<Response<ResponseBody<R>>, Problem> {
+    let Reply { status, headers, trailers, body } = match stored(replay.outcome()) {
+        Ok(Stored::Whole(first)) => first,
+        Ok(Stored::NotKept(status)) => return Err(not_kept(status)),
+        Err(error) => return Err(cannot_be_read(&error)),
+    };
+    let length = body.len();
+    reserved.take(length).map_err(overloaded)?;
+    let whole = Whole { bytes: body, trailers, reserved };
+    let mut response = Response::new(ResponseBody::whole(whole));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    if !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response.headers_mut().insert(names.replayed.clone(), HeaderValue::from_static("true"));
+    insert_expiry(response.headers_mut(), names, replay.remembered_until());
+    let key = Some(replay.record().key.id());
+    response.extensions_mut().insert(Decided { decision: DecisionKind::Replay, code: None, key });
+    Ok(response)
+}
+
+/// Says until when a retry is safe. Whole seconds, rounded down: a second too early harms no client.
+pub(crate) fn insert_expiry(headers: &mut HeaderMap, names: &Names, until: Option<Timestamp>) {
+    let (Some(name), Some(until)) = (&names.expires, until) else { return };
+    if let Some(date) = http_date(until.as_micros() / 1_000_000) {
+        headers.insert(name.clone(), date);
+    }
+}
+
+thread_local! {
+    /// The last date that was written: runs that end within one second mostly expire within one.
+    static LAST_DATE: RefCell<(u64, Option<HeaderValue>)> = const { RefCell::new((0, None)) };
+}
+
+/// A moment, in seconds since 1970, as HTTP writes it.
+fn http_date(seconds: u64) -> Option<HeaderValue> {
+    LAST_DATE.with_borrow_mut(|last| {
+        if last.0 != seconds || last.1.is_none() {
+            let moment = UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
+            let date = HeaderValue::try_from(httpdate::fmt_http_date(moment)).ok()?;
+            *last = (seconds, Some(date));
+        }
+        last.1.clone()
+    })
+}
+
+/// The refusal of a retry whose first response was not kept.
+fn not_kept(status: Option<StatusCode>) -> Problem {
+    let problem = Problem::new(
+        Code::OutcomeNotKept,
+        "The first request was carried out and answered. Its answer was not kept, and it does not run again.",
+    );
+    match status {
+        Some(status) => problem.member("original_status", status.as_u16()),
+        None => problem,
+    }
+}
+
+fn cannot_be_read(error: &Error) -> Problem {
+    tracing::error!(%error, "semel: a kept response cannot be read");
+    let detail = "The record of this key cannot be read. Nothing ran, and nothing was overwritten.";
+    Problem::new(Code::StoreUnavailable, detail).retry_after(SOON)
 }
 
 fn unreadable() -> Error {
@@ -223,8 +319,16 @@ mod tests {
     }
 
     #[test]
+    fn an_interim_status_that_was_once_stored_with_a_body_is_not_kept() {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend([WITH_BODY, 0, 103, 0, 0, 0, 0]);
+        let outcome = Outcome::success(bytes);
+        assert!(matches!(stored(&outcome), Ok(Stored::NotKept(Some(StatusCode::EARLY_HINTS)))));
+    }
+
+    #[test]
     fn what_no_response_made_is_not_kept() {
-        assert!(matches!(stored(&Outcome::success(*b"done by hand")), Ok(Stored::NotKept(None))));
+        assert!(matches!(stored(&Outcome::success("done by hand")), Ok(Stored::NotKept(None))));
     }
 
     #[test]
