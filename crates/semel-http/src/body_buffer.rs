@@ -108,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_small_pieces_are_kept_as_few() {
-        let (buffer, _) = read(&[1; 100_000]).await;
+        let (buffer, _) = read(&vec![1; 100_000]).await;
         assert!(buffer.pieces.len() <= 1 && buffer.tail.capacity() <= 200_000, "{buffer:?}");
     }
 

@@ -147,7 +147,8 @@ fn thousands_of_small_requests_fit_whatever_the_budget() {
 fn overshoot(budget: &Arc<MemoryBudget>, bounds: Limits, seed: u64) -> usize {
     let mut random = StdRng::seed_from_u64(seed);
     let names: Vec<_> = (0..5).map(|number| caller(&number.to_string())).collect();
-    let (mut reserved, mut bodies): (Vec<(usize, Reserved)>, Vec<(usize, Bytes)>) = Default::default();
+    let mut reserved: Vec<(usize, Reserved)> = Vec::new();
+    let mut bodies: Vec<(usize, Bytes)> = Vec::new();
     let mut worst = 0;
     for _ in 0..2_000 {
         let who = random.random_range(0..names.len());

@@ -97,8 +97,8 @@ mod tests {
             keys.add(key(number), start + second * u32::from(number));
         }
         let now = start + second * 4;
-        assert_eq!(keys.is_over(key(9), 5, now), Some(MINUTE - second * 4));
-        assert_eq!(keys.is_over(key(9), 3, now), Some(MINUTE - second * 2));
+        assert_eq!(keys.is_over(key(9), 5, now), Some(Duration::from_secs(56)));
+        assert_eq!(keys.is_over(key(9), 3, now), Some(Duration::from_secs(58)));
         assert_eq!(keys.is_over(key(9), 6, now), None);
         assert_eq!(keys.is_over(key(9), 0, now), Some(NEVER));
         assert_eq!(NewKeys::default().is_over(key(9), 0, now), Some(NEVER));

@@ -197,12 +197,12 @@ fn held(root: &Table<'_>, http: &Settings) {
     let rules =
         std::iter::once(&http.profile.rules).chain(http.routes.iter().map(|Route { rules, .. }| rules));
     let most = rules.map(most).max().unwrap_or(0);
-    let room = http.admitted_bytes_max();
-    if most > room {
+    let share = http.admitted_bytes_max();
+    if most > share {
         root.wrong(
             "bounds",
             &format!(
-                "leaves one caller {room} bytes of memory, and a route allows a body of {most}; raise held_bytes_max, \
+                "leaves one caller {share} bytes of memory, and a route allows a body of {most}; raise held_bytes_max, \
                  or caller_held_bytes_max if it is set"
             ),
         );
