@@ -11,6 +11,7 @@ mod draining;
 mod failing;
 mod framing;
 mod heads;
+mod hostile_upstream;
 mod http2;
 mod keys;
 mod passing;
