@@ -21,6 +21,11 @@ const PING_EVERY: Duration = Duration::from_secs(10);
 /// How long it may take to say so.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What is read ahead of whoever reads an answer.
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+/// No bound of its own: answers that are not read must not stop the others on the connection.
+const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
+
 /// The connection of HTTP/2 to the upstream.
 #[derive(Default)]
 pub(super) struct Multiplexed {
@@ -90,7 +95,8 @@ async fn connect(dial: &Dial) -> io::Result<SendRequest<Sent>> {
     let dialled = dial.dial().await?;
     let (sender, connection) = Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
-        .adaptive_window(true)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_TIMEOUT)
         .handshake(TokioIo::new(dialled.wire))

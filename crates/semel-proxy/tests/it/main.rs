@@ -14,6 +14,7 @@ mod heads;
 mod hostile_upstream;
 mod http2;
 mod keys;
+mod memory;
 mod passing;
 mod proxied;
 mod response_framing;
