@@ -36,6 +36,8 @@ const LOOK_EVERY_MIN: Duration = Duration::from_millis(20);
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
 /// The smallest buffer that hyper works with.
 const BUFFER_BYTES_MIN: usize = 8 << 10;
+/// What is taken of an answer ahead of a client of HTTP/2 that has no room for it.
+const SEND_BYTES_MAX: usize = 64 << 10;
 /// What every connection of HTTP/2 starts with.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -144,6 +146,7 @@ impl ConnectionConfig {
             .timer(TokioTimer::new())
             .max_concurrent_streams(self.limits.streams_max)
             .max_header_list_size(head_bytes_max)
+            .max_send_buf_size(SEND_BYTES_MAX)
             .keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_TIMEOUT)
             .serve_connection(line, service);

@@ -155,12 +155,12 @@ impl Inner {
             tracing::warn!(kind = failure.word(), why = %failure, "semel: no answer from the upstream");
         }
         let (code, settle) = match failure {
-            Failure::Unreachable(_) | Failure::Refused(_) | Failure::Abandoned => {
-                (Code::UpstreamUnreachable, Settle::Release)
-            }
-            Failure::Lost(_) | Failure::TooSlow(_) | Failure::Switched | Failure::Malformed(_) => {
-                (Code::OutcomeUnknown, Settle::Unknown)
-            }
+            Failure::Unreachable(_) | Failure::Refused(_) => (Code::UpstreamUnreachable, Settle::Release),
+            Failure::Lost(_)
+            | Failure::TooSlow(_)
+            | Failure::Switched
+            | Failure::Malformed(_)
+            | Failure::Abandoned => (Code::OutcomeUnknown, Settle::Unknown),
             Failure::Incomplete => (Code::BodyIncomplete, Settle::Unknown),
         };
         let problem = Problem::new(code, failure.to_string());

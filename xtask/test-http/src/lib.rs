@@ -6,6 +6,7 @@
 //!   client without a runtime.
 //! - [`frames`]: HTTP/2, written by hand.
 //! - [`Upstream`]: a service that counts and records requests, answers slowly, never, or as a script says.
+//! - [`hostile`]: an upstream that sends every oddity of framing, and what may become of it.
 //! - [`Program`]: a child process. [`Proxy`], [`Server`]: `semel proxy` and `semel serve`; [`Token`]: for callers of a server.
 //! - [`Browser`], [`Page`]: Chromium without a window.
 
@@ -23,6 +24,7 @@ mod browser;
 mod buffered;
 pub mod client;
 pub mod frames;
+pub mod hostile;
 mod program;
 mod proxy;
 mod request;

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,8 +31,8 @@ enum Source {
     Own(Box<ResponseBody<UpstreamBody>>),
     /// From a connection of HTTP/1.1, which nobody else drives. Without a pool it is closed at the end.
     Http1 { incoming: Incoming, link: Option<Link>, pool: Option<Arc<Pool>> },
-    /// From a connection of HTTP/2.
-    Http2(Incoming),
+    /// From a connection of HTTP/2, and how many bytes are still to come, if its head said so.
+    Http2 { incoming: Incoming, left: Option<u64> },
 }
 
 impl UpstreamBody {
@@ -51,7 +51,8 @@ impl UpstreamBody {
     }
 
     pub(super) fn http2(incoming: Incoming, idle: Duration) -> Self {
-        Self { source: Source::Http2(incoming), idle: Idle::new(idle) }
+        let left = incoming.size_hint().exact();
+        Self { source: Source::Http2 { incoming, left }, idle: Idle::new(idle) }
     }
 }
 
@@ -69,7 +70,7 @@ impl Source {
                 }
                 frame.map_err(BodyError::Broken)
             }
-            Self::Http2(incoming) => Pin::new(incoming).poll_frame(cx).map_err(BodyError::Broken),
+            Self::Http2 { incoming, left } => poll_whole(incoming, left, cx),
         }
     }
 }
@@ -88,6 +89,23 @@ fn poll_driven(
         *link = None;
     }
     Pin::new(incoming).poll_frame(cx)
+}
+
+/// The next frame of HTTP/2. hyper takes a reset with `NO_ERROR` for the end of a body; it is one only if the body was whole by
+/// then, and otherwise half an answer would be kept as all of it.
+fn poll_whole(
+    incoming: &mut Incoming,
+    left: &mut Option<u64>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    let frame = ready!(Pin::new(&mut *incoming).poll_frame(cx));
+    if let (Some(Ok(frame)), Some(left)) = (&frame, left.as_mut()) {
+        *left = left.saturating_sub(frame.data_ref().map_or(0, |data| data.len() as u64));
+    }
+    Poll::Ready(match frame {
+        None if !incoming.is_end_stream() && *left != Some(0) => Some(Err(BodyError::Gone)),
+        frame => frame.map(|frame| frame.map_err(BodyError::Broken)),
+    })
 }
 
 fn give_back(link: &mut Option<Link>, pool: Option<&Pool>, cx: &mut Context<'_>) {
@@ -137,7 +155,7 @@ impl Body for UpstreamBody {
         match &self.source {
             Source::Empty => true,
             Source::Own(body) => body.is_end_stream(),
-            Source::Http1 { incoming, .. } | Source::Http2(incoming) => incoming.is_end_stream(),
+            Source::Http1 { incoming, .. } | Source::Http2 { incoming, .. } => incoming.is_end_stream(),
         }
     }
 
@@ -145,7 +163,7 @@ impl Body for UpstreamBody {
         match &self.source {
             Source::Empty => SizeHint::with_exact(0),
             Source::Own(body) => body.size_hint(),
-            Source::Http1 { incoming, .. } | Source::Http2(incoming) => incoming.size_hint(),
+            Source::Http1 { incoming, .. } | Source::Http2 { incoming, .. } => incoming.size_hint(),
         }
     }
 }

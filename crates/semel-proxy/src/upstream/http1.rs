@@ -19,6 +19,10 @@ use super::outgoing::Patience;
 use super::send::Exchanged;
 use crate::abandoned::Abandoned;
 
+/// What is read ahead of whoever reads an answer, and the longest head that it may have. hyper would take 400 KiB, and as much
+/// again for what it handed on.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
 /// One connection of HTTP/1.1 to the upstream.
 pub(super) struct Link {
     sender: SendRequest<Sent>,
@@ -31,7 +35,8 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) async fn new(dialled: Dialled) -> hyper::Result<Self> {
-        let (sender, connection) = Builder::new().handshake(TokioIo::new(dialled.wire)).await?;
+        let (sender, connection) =
+            Builder::new().max_buf_size(BUFFER_BYTES_MAX).handshake(TokioIo::new(dialled.wire)).await?;
         let connection = Box::pin(connection.with_upgrades());
         let idle_since = Instant::now();
         Ok(Self { sender, connection, socket: dialled.socket, ended: false, idle_since })

@@ -21,23 +21,73 @@ const PING_EVERY: Duration = Duration::from_secs(10);
 /// How long it may take to say so.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What is read ahead of whoever reads an answer.
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+/// No bound of its own: answers that are not read must not stop the others on the connection.
+const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
+
 /// The connection of HTTP/2 to the upstream.
 #[derive(Default)]
 pub(super) struct Multiplexed {
     // Held while connecting, so that a thousand requests make one connection.
-    sender: Mutex<Option<SendRequest<Sent>>>,
+    current: Mutex<Current>,
+}
+
+#[derive(Default)]
+struct Current {
+    connection: Option<Connection>,
+    /// How many there were.
+    made: u64,
+}
+
+/// One connection, shared.
+#[derive(Clone)]
+pub(super) struct Connection {
+    sender: SendRequest<Sent>,
+    number: u64,
 }
 
 impl Multiplexed {
     /// The connection that there is, or a new one.
-    pub(super) async fn connected(&self, dial: &Dial) -> io::Result<SendRequest<Sent>> {
-        let mut sender = self.sender.lock().await;
-        if let Some(sender) = sender.as_ref().filter(|sender| !sender.is_closed()) {
-            return Ok(sender.clone());
+    pub(super) async fn connected(&self, dial: &Dial) -> io::Result<Connection> {
+        let mut current = self.current.lock().await;
+        if let Some(connection) = current.connection.as_ref().filter(|there| !there.sender.is_closed()) {
+            return Ok(connection.clone());
         }
-        let fresh = connect(dial).await?;
-        *sender = Some(fresh.clone());
-        Ok(fresh)
+        let sender = connect(dial).await?;
+        current.made = current.made.saturating_add(1);
+        let connection = Connection { sender, number: current.made };
+        current.connection = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// Sends nothing new on this connection: an answer did not come in time, and if the connection is why, no other would. What is
+    /// under way on it goes on.
+    pub(super) async fn retire(&self, connection: &Connection) {
+        let mut current = self.current.lock().await;
+        if current.connection.as_ref().is_some_and(|there| there.number == connection.number) {
+            current.connection = None;
+        }
+    }
+}
+
+impl Connection {
+    /// Sends a request and waits for the head of its answer.
+    pub(super) async fn exchange(&mut self, request: Request<Sent>, patience: Patience) -> Exchanged {
+        let mut patience = pin!(patience);
+        let answer = self.sender.try_send_request(request);
+        // A stream whose client left is reset at once: that costs the connection nothing.
+        let mut has_left = false;
+        let over = std::future::poll_fn(|cx| {
+            let polled = patience.as_mut().poll_over(cx);
+            has_left = is_without_client();
+            if has_left { Poll::Ready(()) } else { polled }
+        });
+        tokio::select! {
+            biased;
+            answer = answer => answer.into(),
+            () = over => if has_left { Exchanged::Abandoned } else { Exchanged::TooSlow },
+        }
     }
 }
 
@@ -45,7 +95,8 @@ async fn connect(dial: &Dial) -> io::Result<SendRequest<Sent>> {
     let dialled = dial.dial().await?;
     let (sender, connection) = Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
-        .adaptive_window(true)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_TIMEOUT)
         .handshake(TokioIo::new(dialled.wire))
@@ -57,24 +108,4 @@ async fn connect(dial: &Dial) -> io::Result<SendRequest<Sent>> {
         }
     });
     Ok(sender)
-}
-
-/// Sends a request and waits for the head of its answer.
-pub(super) async fn exchange(
-    sender: &mut SendRequest<Sent>,
-    request: Request<Sent>,
-    patience: Patience,
-) -> Exchanged {
-    let mut patience = pin!(patience);
-    let answer = sender.try_send_request(request);
-    // A stream whose client left is reset at once: that costs the connection nothing.
-    let over = std::future::poll_fn(|cx| {
-        let polled = patience.as_mut().poll_over(cx);
-        if is_without_client() { Poll::Ready(()) } else { polled }
-    });
-    tokio::select! {
-        biased;
-        answer = answer => answer.into(),
-        () = over => Exchanged::TooSlow,
-    }
 }

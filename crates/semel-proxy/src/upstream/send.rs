@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::header::{HeaderValue, TRANSFER_ENCODING};
 use http::uri::Scheme;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
@@ -20,7 +20,7 @@ use super::Sent;
 use super::body::UpstreamBody;
 use super::dial::{Dial, to_upstream};
 use super::http1::{Link, Pool};
-use super::http2::{self, Multiplexed};
+use super::http2::Multiplexed;
 use super::outgoing::Patience;
 use super::response_head::{Reuse, normalize};
 use crate::abandoned::{Abandoned, is_without_client};
@@ -54,6 +54,8 @@ pub(super) enum Exchanged {
     Lost(hyper::Error),
     /// It was written, at least in part, and no answer came in time.
     TooSlow,
+    /// It was written, at least in part, and its client left.
+    Abandoned,
 }
 
 impl From<Result<Response<Incoming>, TrySendError<Request<Sent>>>> for Exchanged {
@@ -91,7 +93,7 @@ pub(crate) enum Failure {
     TooSlow(Duration),
     /// The client did not send all of it.
     Incomplete,
-    /// The client left before anything was sent.
+    /// The client left, and nobody waits for the answer.
     Abandoned,
     /// The upstream speaks something else now, which nobody asked for.
     Switched,
@@ -131,7 +133,7 @@ impl fmt::Display for Failure {
             Self::Incomplete => {
                 f.write_str("The request's body ended early, or did not come in time. Send it again.")
             }
-            Self::Abandoned => f.write_str("The client left before its request was sent. Nothing ran."),
+            Self::Abandoned => f.write_str("The client left before its answer came."),
             Self::Switched => f.write_str("The upstream changed the protocol without being asked."),
             Self::Malformed(what) => {
                 write!(f, "The request was sent, and its answer {what}, so that it cannot be passed on.")
@@ -187,12 +189,16 @@ impl Upstream {
                     (link.exchange(request, patience).await, is_fresh, Some((link, pool)))
                 }
                 Lines::Http2(shared) => {
-                    let mut sender = shared.connected(&self.dial).await.map_err(Failure::Unreachable)?;
+                    let mut connection = shared.connected(&self.dial).await.map_err(Failure::Unreachable)?;
                     if is_without_client() {
                         return Err(Failure::Abandoned);
                     }
+                    let exchanged = connection.exchange(request, patience).await;
+                    if matches!(exchanged, Exchanged::TooSlow) {
+                        shared.retire(&connection).await;
+                    }
                     // The second connection is for a request that never left on the first.
-                    (http2::exchange(&mut sender, request, patience).await, tries > 0, None)
+                    (exchanged, tries > 0, None)
                 }
             };
             match exchanged {
@@ -204,6 +210,7 @@ impl Upstream {
                     return Err(Failure::Incomplete);
                 }
                 Exchanged::Lost(error) => return Err(Failure::Lost(error)),
+                Exchanged::Abandoned => return Err(Failure::Abandoned),
                 Exchanged::TooSlow => return Err(Failure::TooSlow(self.response_timeout)),
             }
         }
@@ -224,7 +231,10 @@ impl Upstream {
         let (mut head, incoming) = response.into_parts();
         let reuse =
             normalize(&mut head, is_head, incoming.size_hint().exact()).map_err(Failure::Malformed)?;
+        let has_no_body = is_head || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let body = match link {
+            // hyper reads none of HTTP/1.1 there; with HTTP/2 what comes all the same is reset.
+            None if has_no_body => UpstreamBody::empty(),
             None => UpstreamBody::http2(incoming, self.body_idle),
             Some((link, pool)) if !incoming.is_end_stream() => {
                 let pool = (reuse == Reuse::Allowed).then(|| Arc::clone(pool));

@@ -66,7 +66,7 @@ async fn an_answer_with_a_length_and_chunks_is_read_by_its_chunks_and_its_connec
         "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nTRANSFER-ENCODING: Chunked",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\nTransfer-Encoding: chunked",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nContent-Length: 7",
-        "HTTP/1.1 200 OK\r\nContent-Length: five\r\nTransfer-Encoding: , chunked",
+        "HTTP/1.1 200 OK\r\nContent-Length: five\r\nTransfer-Encoding: chunked",
         "HTTP/1.1 200 OK\r\nContent-Length: 99999\r\nTransfer-Encoding: chunked",
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nTransfer-Encoding: chunked",
     ] {
@@ -93,6 +93,8 @@ async fn a_coding_that_nobody_decodes_is_refused_and_its_outcome_is_unknown() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked;q=1",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: , chunked",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,\r\nX-Then: close",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, identity\r\nX-Then: close",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 5\r\nX-Then: close",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\nX-Then: close",
