@@ -21,7 +21,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
 use semel::Semel;
-use semel_http::{Granted, IdempotencyLayer, Presence, Principal, Profile, Reply, Settings, Settle};
+use semel_http::{Granted, IdempotencyLayer, KeyPresence, Principal, Profile, Reply, Settings, Settle};
 use semel_postgres::{CompleteIn, PostgresStore};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
@@ -107,7 +107,7 @@ async fn app(url: &str) -> Result<Router> {
     client.batch_execute(TABLE).await.context(cannot)?;
 
     let mut profile = Profile::ietf();
-    profile.rules.presence = Presence::Required;
+    profile.rules.key = KeyPresence::Required;
     let settings = Settings { profile, ..Settings::default() };
     let principal = Principal::header("authorization");
     let layer = IdempotencyLayer::with_settings(semel, principal, settings)?;
