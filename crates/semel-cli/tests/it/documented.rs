@@ -1,4 +1,4 @@
-//! What the documentation names is there: metrics, alerts, kinds of errors and codes.
+//! What the documentation names is there: metrics, alerts, kinds of errors, codes, settings and files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -103,5 +103,57 @@ fn every_kind_of_error_and_every_code_has_a_line_that_says_what_to_do() {
             "{}",
             code.as_str()
         );
+    }
+}
+
+/// The words of a text that look like a source file of ours, without a line number behind them.
+fn sources(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '.');
+    let words = text.split(|c: char| !is_part(c)).map(|word| word.trim_matches('.'));
+    words
+        .filter(|word| Path::new(word).extension().is_some_and(|end| end == "rs"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether a page may name a file so: by its whole path, or by the end of one.
+fn is_source(named: &str, all: &[PathBuf]) -> bool {
+    let named = Path::new(named.trim_start_matches(['.', '/']));
+    all.iter().any(|path| path.ends_with(named))
+}
+
+#[test]
+fn every_source_file_in_the_documentation_is_there() {
+    let mut all = Vec::new();
+    for folder in ["crates", "examples", "xtask", "bench/src", "bench/tests"] {
+        files(&root().join(folder), ".rs", &mut all);
+    }
+    let mut pages = Vec::new();
+    files(&root().join("docs"), ".md", &mut pages);
+    pages.extend(["README.md", "ARCHITECTURE.md"].map(|page| root().join(page)));
+    let mut count = 0;
+    for page in pages {
+        let text = fs::read_to_string(&page).expect("is text");
+        for named in sources(&text) {
+            assert!(is_source(&named, &all), "{}: {named}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count > 10, "{count}");
+    // The control: a file that is not there is noticed, and so is one of another folder.
+    assert!(
+        !is_source("semel-http/src/never_written.rs", &all)
+            && !is_source("semel-file/src/identity_of.rs", &all)
+    );
+}
+
+#[test]
+fn every_code_of_a_refusal_over_http_is_documented_once() {
+    let page = read("docs/http.md");
+    let (_, table) = page.split_once("## Refusals").expect("there is a table");
+    let (table, _) = table.split_once("\n## ").expect("it ends");
+    for code in semel_http::Code::ALL {
+        let row = format!("| `{}` |", code.word());
+        assert_eq!(table.matches(&row).count(), 1, "{row}");
     }
 }

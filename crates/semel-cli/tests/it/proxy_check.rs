@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use test_http::Program;
 
 use crate::binary::{Ran, ran, run, semel};
 
@@ -130,6 +131,37 @@ fn no_secret_is_printed_wherever_it_came_from() {
         unset.contains("MY_STORE, which is not set") && unset.contains("MY_SECRET, which is not set"),
         "{unset}"
     );
+}
+
+#[test]
+fn a_proxy_says_in_four_lines_what_it_will_do_and_a_check_says_the_same() {
+    let (folder, file) = written(
+        "upstream = 'http://127.0.0.1:9'\nlisten = '127.0.0.1:0'\nadmin = 'off'\nstore = 'memory:'\n[[route]]\npath = '/notes'\nmethods = ['POST']\nlapse = 'rerun'\n",
+    );
+    let mut program = Program::start(semel().args(["proxy", "--config"]).arg(&file)).expect("starts");
+    let mut lines = vec![program.next_line()];
+    while !lines[0].contains("listening on") {
+        lines[0] = program.next_line();
+    }
+    lines.extend((0..3).map(|_| program.next_line()));
+    program.kill().expect("ends");
+    drop(folder);
+    assert!(lines[0].starts_with("semel proxy: listening on http://127.0.0.1:"), "{lines:?}");
+    assert!(lines[0].ends_with(", proxying to http://127.0.0.1:9/"), "{lines:?}");
+    assert_eq!(
+        lines[1..],
+        [
+            "  store: memory:; outcomes survive nothing: it ends with its process",
+            "  callers: told apart by a digest of `authorization`; without it by address, but requests with a cookie or through an unknown proxy are refused; each host has keys of its own",
+            "  after a crash: a key whose run has no known end is held until an operator decides (lapse = \"hold\"); rerun on POST /notes",
+        ]
+    );
+    let checked = run("proxy --check --upstream http://127.0.0.1:9 --store memory: --admin off").fine();
+    let checked: Vec<_> = checked.lines().map_while(|line| line.strip_prefix("# ")).collect();
+    assert_eq!(checked.len(), 4, "{checked:?}");
+    assert_eq!(checked[0], "listening on http://127.0.0.1:8080, proxying to http://127.0.0.1:9/");
+    assert_eq!(checked[2], lines[2].trim_start());
+    assert!(lines[3].trim_start().starts_with(checked[3]), "{checked:?}");
 }
 
 #[test]

@@ -18,8 +18,7 @@ use crate::settings::ProxySettings;
 pub(super) fn written(meaning: &Meaning) -> String {
     let Meaning { settings, store, callers, keys } = meaning;
     let profile = &settings.http.profile;
-    let mut text: String = Summary::of(settings).lines().iter().map(|line| format!("# {line}\n")).collect();
-    text.push('\n');
+    let mut text = format!("# {}\n\n", Summary::of(settings).lines().join("\n# "));
     text.push_str(&table("", root(settings, store)));
     text.push_str(&table("[principal]", principal(callers)));
     text.push_str(&table("[headers]", headers(profile)));

@@ -139,10 +139,8 @@ fn what_a_proxy_will_do_is_said_in_four_lines() {
             "after a crash: a key whose run has no known end runs again with the next retry (lapse = \"rerun\"); hold on POST/PATCH /charges",
         ]
     );
-    let routes: String = (1..=5)
-        .map(|n| format!("[[route]]\npath = '/r{n}'\nmethods = ['POST']\nlapse = 'rerun'\n"))
-        .collect();
-    let many = summed_up(&routes);
+    let route = |number| format!("[[route]]\npath = '/r{number}'\nmethods = ['POST']\nlapse = 'rerun'\n");
+    let many = summed_up(&[1, 2, 3, 4, 5].map(route).concat());
     assert!(
         many[3].ends_with("(lapse = \"hold\"); rerun on POST /r1, POST /r2, POST /r3 and 2 more"),
         "{many:?}"

@@ -1,7 +1,10 @@
 //! H60 to H62: whose key it is, who may see a replay, and how much one caller may use.
 
 use std::net::Ipv4Addr;
-use test_http::{Answer, Client, Request};
+
+use jsonwebtoken::{EncodingKey, Header, encode};
+use serde_json::json;
+use test_http::{Answer, Client, Request, until};
 
 use super::front::{Front, Kind};
 use super::rules::rules;
@@ -14,6 +17,11 @@ rules! {
     h60_without_authorization_the_peers_address_is_the_caller
     h60_nobody_is_anonymous_together
     h60_a_caller_that_cannot_be_told_is_refused
+    h60_two_sessions_behind_one_address_are_never_one_caller
+    h60_the_session_that_a_cookie_names_is_the_caller_where_the_file_says_so
+    h60_credentials_that_are_not_read_are_never_taken_for_an_address
+    h60_a_token_that_is_no_good_is_401_with_the_reason_in_the_log
+    h60_a_jwt_that_is_only_digested_draws_one_warning
     h60_a_spoofed_forwarded_header_never_picks_a_caller
     h60_forwarded_addresses_count_from_the_right_behind_trusted_proxies
     h60_all_callers_are_one_only_if_that_was_said
@@ -92,8 +100,109 @@ async fn h60_a_caller_that_cannot_be_told_is_refused(kind: Kind) {
     front.send(&Request::post("/status/201")).await.ran(201);
 }
 
-const SPOOFS: [&str; 6] =
-    ["x-forwarded-for", "forwarded", "x-real-ip", "cf-connecting-ip", "true-client-ip", "x-client-ip"];
+/// Two people behind one load balancer, who chose the same key and body.
+async fn h60_two_sessions_behind_one_address_are_never_one_caller(kind: Kind) {
+    let front = Front::start(kind, Setup::new()).await;
+    for session in ["session=ada", "session=bob"] {
+        let refused = front.send(&charge().header("cookie", session)).await.refused(400, "caller_unknown");
+        let detail = refused["detail"].as_str().expect("there is a detail");
+        assert!(detail.contains("`Authorization`") && detail.contains("from = \"cookie\""), "{detail}");
+    }
+    assert_eq!(front.service.count(), 0);
+    assert_eq!(front.written().matches("from = \"cookie\"").count(), 1, "{}", front.written());
+    // With credentials beside it, a cookie is no matter; nor is one without a key.
+    front.send(&charge().from("ada").header("cookie", "session=ada")).await.ran(201);
+    front.send(&Request::post("/status/201").header("cookie", "session=ada")).await.ran(201);
+    // Whoever says that the address is the caller all the same is believed.
+    let said = Front::start(kind, Setup::new().table("principal", "or = \"any_peer\"")).await;
+    let first = said.send(&charge().header("cookie", "session=ada")).await;
+    said.send(&charge().header("cookie", "session=bob")).await.replays(first.ran(201));
+}
+
+async fn h60_the_session_that_a_cookie_names_is_the_caller_where_the_file_says_so(kind: Kind) {
+    let both = "or = \"cookie\"\ncookie = \"session\"";
+    for lines in ["from = \"cookie\"\ncookie = \"session\"", both] {
+        let front = Front::start(kind, Setup::new().table("principal", lines)).await;
+        let ask = |cookies: &str| charge().header("cookie", cookies);
+        let ada = front.send(&ask("session=ada; theme=dark")).await;
+        ada.ran(201);
+        let bob = front.send(&ask("session=bob")).await;
+        assert_eq!(bob.ran(201).text(), "call 2");
+        front.send(&ask("theme=light; session=ada")).await.replays(&ada);
+        front.send(&ask("theme=light")).await.refused(400, "caller_unknown");
+        front.send(&charge()).await.refused(400, "caller_unknown");
+    }
+}
+
+async fn h60_credentials_that_are_not_read_are_never_taken_for_an_address(kind: Kind) {
+    let front = Front::start(kind, Setup::new()).await;
+    for value in ["ada", "bob"] {
+        let refused = front.send(&charge().header("x-api-key", value)).await.refused(400, "caller_unknown");
+        let detail = refused["detail"].as_str().expect("there is a detail");
+        assert!(detail.contains("header = \"x-api-key\""), "{detail}");
+    }
+    let by_header = Setup::new().table("principal", "from = \"header\"\nheader = \"x-user\"\nor = \"peer\"");
+    let front = Front::start(kind, by_header).await;
+    front.send(&charge().from("ada")).await.refused(400, "caller_unknown");
+    front.send(&charge().header("x-user", "ada")).await.ran(201);
+}
+
+const SECRET: &str = "a secret of enough bytes for HS256";
+
+fn token(caller: &str, expires: u64, secret: &str) -> String {
+    let claims = json!({ "sub": caller, "exp": expires });
+    encode(&Header::default(), &claims, &EncodingKey::from_secret(secret.as_bytes())).expect("is signed")
+}
+
+/// A time that no test waits for.
+const FAR: u64 = 32_503_680_000;
+
+async fn h60_a_token_that_is_no_good_is_401_with_the_reason_in_the_log(kind: Kind) {
+    let folder = tempfile::tempdir().expect("a folder for a test");
+    let file = folder.path().join("secret");
+    std::fs::write(&file, SECRET).expect("is written");
+    let jwt = format!("from = \"jwt\"\nalgorithm = \"HS256\"\nsecret_file = \"{}\"", file.display());
+    // Also where others are told apart by their address: an expired token must not make another caller.
+    for lines in [jwt.clone(), format!("{jwt}\nor = \"any_peer\"")] {
+        let front = Front::start(kind, Setup::new().table("principal", &lines)).await;
+        front.send(&charge().from(&token("ada", FAR, SECRET))).await.ran(201);
+        for (bad, reason) in [
+            (token("ada", 1_000_000_000, SECRET), "it is expired"),
+            (token("ada", FAR, "another secret, also long enough"), "its signature is wrong"),
+            (token(" ", FAR, SECRET), "the claim that names the caller"),
+            ("no.token.atall".to_owned(), "it is malformed"),
+        ] {
+            let refused = front.send(&charge().from(&bad)).await;
+            refused.refused(401, "caller_unknown");
+            assert_eq!(refused.header("www-authenticate"), Some("Bearer error=\"invalid_token\""));
+            assert!(!refused.text().contains("who you are"), "{refused:?}");
+            until("the reason in the log", async || front.written().contains(reason).then_some(())).await;
+            assert!(!front.written().contains(&bad), "the token is in the log");
+        }
+        assert_eq!(front.service.count(), 1);
+        // Without a key, the token is the service's to judge.
+        front.send(&Request::post("/status/201").from("no.token.atall")).await.ran(201);
+    }
+    let front = Front::start(kind, Setup::new().table("principal", &jwt)).await;
+    let missing = front.send(&charge()).await;
+    missing.refused(400, "caller_unknown");
+}
+
+async fn h60_a_jwt_that_is_only_digested_draws_one_warning(kind: Kind) {
+    let front = Front::start(kind, Setup::new()).await;
+    let warnings = || front.written().matches("looks like a JWT").count();
+    front.send(&charge().from("sk_live_4711")).await.ran(201);
+    assert_eq!(warnings(), 0);
+    for name in ["ada", "bob", "eve"] {
+        front.send(&charge().from(&token(name, FAR, SECRET))).await.ran(201);
+    }
+    until("the warning", async || (warnings() > 0).then_some(())).await;
+    assert_eq!(warnings(), 1, "{}", front.written());
+    assert!(front.written().contains("from = \"jwt\""), "{}", front.written());
+}
+
+const SPOOFS: [&str; 7] =
+    ["x-forwarded-for", "forwarded", "x-real-ip", "via", "cf-connecting-ip", "true-client-ip", "x-client-ip"];
 
 async fn h60_a_spoofed_forwarded_header_never_picks_a_caller(kind: Kind) {
     let front = Front::start(kind, Setup::new()).await;
@@ -103,11 +212,17 @@ async fn h60_a_spoofed_forwarded_header_never_picks_a_caller(kind: Kind) {
     own.ran(201);
     for name in SPOOFS {
         for value in ["127.0.0.2", "for=127.0.0.2", "203.0.113.9"] {
-            // Neither the victim's caller nor one of its own choice: still who it is.
-            send_from(&front, ONE, &charge().header(name, value)).await.replays(&own);
+            // Neither the victim's caller nor one of its own choice: a proxy that is not trusted may speak for several.
+            let spoofed = charge().header(name, value);
+            send_from(&front, ONE, &spoofed).await.refused(400, "caller_unknown");
         }
     }
-    assert_eq!(front.service.count(), 2);
+    // With authorization it is who it is.
+    let ada = send_from(&front, ONE, &charge().from("ada")).await;
+    let spoofed = charge().from("ada").header("x-forwarded-for", "127.0.0.2");
+    send_from(&front, ONE, &spoofed).await.replays(ada.ran(201));
+    send_from(&front, ONE, &charge()).await.replays(&own);
+    assert_eq!(front.service.count(), 3);
 }
 
 async fn h60_forwarded_addresses_count_from_the_right_behind_trusted_proxies(kind: Kind) {
@@ -129,9 +244,11 @@ async fn h60_forwarded_addresses_count_from_the_right_behind_trusted_proxies(kin
     send_from(&front, ONE, &lines).await.replays(&ada);
     let others = send_from(&front, ONE, &behind("203.0.113.7, 198.51.100.1")).await;
     assert_eq!(others.ran(201).text(), "call 2");
-    // Whoever is no trusted proxy is who it is.
-    let own = send_from(&front, OTHER, &charge()).await;
-    send_from(&front, OTHER, &behind("203.0.113.7")).await.replays(own.ran(201));
+    // Whoever is no trusted proxy is who it is, and may not speak for others.
+    send_from(&front, OTHER, &charge()).await.ran(201);
+    send_from(&front, OTHER, &behind("203.0.113.7")).await.refused(400, "caller_unknown");
+    // A trusted proxy that does not say for whom it asks may ask for anybody.
+    send_from(&front, ONE, &charge()).await.refused(400, "caller_unknown");
     assert_eq!(front.service.count(), 3);
 }
 

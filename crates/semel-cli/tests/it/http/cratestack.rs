@@ -74,7 +74,7 @@ async fn cratestack_a_streamed_response_passes_through_and_an_oversized_one_is_n
 
 /// It blocks the key for a lease at most.
 async fn cratestack_a_crash_does_not_block_the_key_for_a_day(kind: Kind) {
-    let front = Front::start(kind, Setup::new().rule("lease = \"1s\"")).await;
+    let front = Front::start(kind, Setup::new().rule("lease = \"1s\"\nlapse = \"rerun\"")).await;
     let ask = Request::post("/panics-first").key("k");
     let first = front.send(&ask).await;
     assert_eq!(first.code().as_deref(), Some("outcome_unknown"), "{first:?}");
@@ -136,8 +136,8 @@ async fn cratestack_a_refreshed_token_is_the_same_caller(kind: Kind) {
     front
         .send(&ask(&token("ada", "3", "another secret, also long enough")))
         .await
-        .refused(400, "caller_unknown");
-    front.send(&ask("ada")).await.refused(400, "caller_unknown");
+        .refused(401, "caller_unknown");
+    front.send(&ask("ada")).await.refused(401, "caller_unknown");
     // Control: by the token itself, a refreshed one is somebody else.
     let by_token = Front::start(kind, Setup::new()).await;
     by_token.send(&ask(&token("ada", "1", SECRET))).await.ran(201);

@@ -17,8 +17,8 @@ use super::shelf::Shelf;
 use crate::place::Place;
 
 rules! {
-    h53_after_the_lease_of_a_dead_process_a_retry_runs_again
-    h53_after_the_lease_of_a_dead_process_the_key_is_held_if_the_policy_says_so
+    h53_after_the_lease_of_a_dead_process_a_retry_runs_again_where_rerun_is_said
+    h53_after_the_lease_of_a_dead_process_the_key_is_held_unless_rerun_is_said
     h53_a_run_that_lives_is_renewed_beyond_its_lease
     h53_what_was_kept_before_the_death_is_still_replayed
     h54_a_worker_that_lost_its_lease_cannot_overwrite_the_newer_record
@@ -54,9 +54,10 @@ async fn record(shelf: &Shelf) -> Record {
     std::sync::Arc::unwrap_or_clone(record)
 }
 
-async fn h53_after_the_lease_of_a_dead_process_a_retry_runs_again(kind: Kind) {
+async fn h53_after_the_lease_of_a_dead_process_a_retry_runs_again_where_rerun_is_said(kind: Kind) {
     let (shelf, service) = (Shelf::plain(kind), Service::default());
-    let (setup, ask) = (Setup::new().rule("lease = \"2s\""), Request::post("/gate/gate").key("k"));
+    let (setup, ask) =
+        (Setup::new().rule("lease = \"2s\"\nlapse = \"rerun\""), Request::post("/gate/gate").key("k"));
     die_amid(kind, &setup, &shelf, &service, &ask).await;
     service.open("gate");
     let front = Front::start_on(kind, &setup, &shelf, &service).await;
@@ -68,9 +69,9 @@ async fn h53_after_the_lease_of_a_dead_process_a_retry_runs_again(kind: Kind) {
     assert_eq!((record(&shelf).await.attempt, service.count()), (2, 2));
 }
 
-async fn h53_after_the_lease_of_a_dead_process_the_key_is_held_if_the_policy_says_so(kind: Kind) {
+async fn h53_after_the_lease_of_a_dead_process_the_key_is_held_unless_rerun_is_said(kind: Kind) {
     let (shelf, service) = (Shelf::plain(kind), Service::default());
-    let setup = Setup::new().rule("lease = \"1s\"\nlapse = \"hold\"");
+    let setup = Setup::new().rule("lease = \"1s\"");
     let ask = Request::post("/gate/gate").key("k");
     die_amid(kind, &setup, &shelf, &service, &ask).await;
     service.open("gate");
@@ -120,7 +121,8 @@ async fn h53_what_was_kept_before_the_death_is_still_replayed(kind: Kind) {
 
 async fn h54_a_worker_that_lost_its_lease_cannot_overwrite_the_newer_record(kind: Kind) {
     let (shelf, service) = (Shelf::on(Place::redis).await, Service::default());
-    let (setup, ask) = (Setup::new().rule("lease = \"1s\""), Request::post("/turns").key("k"));
+    let (setup, ask) =
+        (Setup::new().rule("lease = \"1s\"\nlapse = \"rerun\""), Request::post("/turns").key("k"));
     let mut slow = Front::start_on(kind, &setup, &shelf, &service).await;
     let other = Front::start_on(kind, &setup, &shelf, &service).await;
     let running = slow.send_later(&ask);

@@ -20,7 +20,7 @@ rules! {
     h51_the_service_may_say_itself_what_becomes_of_its_response
     h52_what_never_left_is_released
     h52_what_was_sent_and_not_answered_is_unknown_until_the_lease_lapses
-    h52_what_was_sent_and_not_answered_is_held_if_the_policy_says_so
+    h52_what_was_sent_and_not_answered_is_held_unless_rerun_is_said
     h52_a_response_that_breaks_off_is_unknown
     h52_a_claimed_request_is_never_sent_twice
 }
@@ -153,7 +153,7 @@ async fn after_the_lease(front: &Front, ask: &Request) -> Answer {
 }
 
 async fn h52_what_was_sent_and_not_answered_is_unknown_until_the_lease_lapses(kind: Kind) {
-    let front = Front::start(kind, Setup::new().rule("lease = \"1500ms\"")).await;
+    let front = Front::start(kind, Setup::new().rule("lease = \"1500ms\"\nlapse = \"rerun\"")).await;
     let ask = Request::post("/panic").key("k");
     is_unknown(kind, &front.send(&ask).await);
     let busy = front.send(&ask).await;
@@ -168,8 +168,8 @@ async fn h52_what_was_sent_and_not_answered_is_unknown_until_the_lease_lapses(ki
     }
 }
 
-async fn h52_what_was_sent_and_not_answered_is_held_if_the_policy_says_so(kind: Kind) {
-    let front = Front::start(kind, Setup::new().rule("lease = \"1s\"\nlapse = \"hold\"")).await;
+async fn h52_what_was_sent_and_not_answered_is_held_unless_rerun_is_said(kind: Kind) {
+    let front = Front::start(kind, Setup::new().rule("lease = \"1s\"")).await;
     let ask = Request::post("/panic").key("k");
     is_unknown(kind, &front.send(&ask).await);
     after_the_lease(&front, &ask).await.refused(409, "outcome_held");

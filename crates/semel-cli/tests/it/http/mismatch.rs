@@ -3,14 +3,21 @@
 use test_http::Request;
 
 use super::front::{Front, Kind};
+use super::multiplexed::Multiplexed;
 use super::responses::pattern;
 use super::rules::rules;
+use super::service::Service;
 use super::setup::Setup;
+use super::shelf::Shelf;
 
 rules! {
     h30_another_body_is_a_mismatch_and_the_original_still_replays
     h31_another_method_path_or_query_is_a_mismatch
     h31_keys_that_reach_over_a_route_are_separate_elsewhere
+    h31_two_tenants_by_host_name_never_share_a_key
+    h31_a_request_without_a_host_has_keys_of_its_own
+    h31_hosts_that_are_one_share_their_keys
+    h31_an_upgrade_runs_no_key_of_0_1_again
     h32_a_mismatch_is_told_at_once_while_the_first_runs
     h33_json_bodies_that_mean_the_same_are_the_same
     h33_json_bodies_that_mean_something_else_are_a_mismatch
@@ -64,6 +71,72 @@ async fn h31_keys_that_reach_over_a_route_are_separate_elsewhere(kind: Kind) {
     front.send(&ask).await.replays(&first);
     front.send(&ask.body("another")).await.refused(422, "mismatch");
     assert_eq!(front.service.count(), 4);
+}
+
+fn to_host(host: &str) -> Request {
+    Request::post("/charges").key("k").from("ada").header("host", host)
+}
+
+async fn h31_two_tenants_by_host_name_never_share_a_key(kind: Kind) {
+    let front = Front::start(kind, Setup::new()).await;
+    let one = front.send(&to_host("one.example")).await;
+    assert_eq!(one.ran(201).text(), "call 1");
+    let two = front.send(&to_host("two.example")).await;
+    assert_eq!(two.ran(201).text(), "call 2");
+    for same in ["ONE.example", "one.example.", "one.example:80", "one.example:443"] {
+        front.send(&to_host(same)).await.replays(&one);
+    }
+    // The target's own authority, and that of HTTP/2, are the same host.
+    let absolute = to_host("one.example").to("http://one.example/charges");
+    front.send(&absolute).await.replays(&one);
+    Multiplexed::open(front.address()).await.send(&to_host("ONE.example:443")).await.replays(&one);
+    front.send(&to_host("two.example").body("another")).await.refused(422, "mismatch");
+    assert_eq!(front.service.count(), 2);
+}
+
+async fn h31_a_request_without_a_host_has_keys_of_its_own(kind: Kind) {
+    let front = Front::start(kind, Setup::new()).await;
+    front.send(&to_host("one.example")).await.ran(201);
+    let nameless = async || {
+        let head = "POST /charges HTTP/1.0\r\nauthorization: Bearer ada\r\nidempotency-key: k\r\ncontent-length: 6\r\n\r\n";
+        let mut connection = front.connect().await;
+        connection.write_if_open(format!("{head}a body").as_bytes()).await;
+        connection.answer_to("POST").await.expect("there is an answer")
+    };
+    let first = nameless().await;
+    assert_eq!((first.status, first.is_replay()), (201, false), "{first:?}");
+    assert!(nameless().await.is_replay());
+    assert_eq!(front.service.count(), 2);
+}
+
+async fn h31_hosts_that_are_one_share_their_keys(kind: Kind) {
+    let setup = Setup::new().table("key", "same_hosts = [[\"api.example\", \"www.example:8443\"]]");
+    let front = Front::start(kind, setup).await;
+    let first = front.send(&to_host("WWW.example:8443")).await;
+    front.send(&to_host("api.example")).await.replays(first.ran(201));
+    front.send(&to_host("other.example")).await.ran(201);
+    let ignored = Front::start(kind, Setup::new().table("key", "hosts = \"ignored\"")).await;
+    let first = ignored.send(&to_host("one.example")).await;
+    ignored.send(&to_host("two.example")).await.replays(first.ran(201));
+}
+
+async fn h31_an_upgrade_runs_no_key_of_0_1_again(kind: Kind) {
+    let (shelf, service) = (Shelf::plain(kind), Service::default());
+    let with = |identity: &str| Setup::new().table("key", &format!("identity = \"{identity}\""));
+    let before = Front::start_on(kind, &with("0.1"), &shelf, &service).await;
+    let first = before.send(&to_host("one.example")).await;
+    // As in 0.1: another tenant gets this answer.
+    before.send(&to_host("two.example")).await.replays(first.ran(201));
+    before.kill();
+    let upgrade = Front::start_on(kind, &with("upgrade"), &shelf, &service).await;
+    upgrade.send(&to_host("one.example")).await.replays(&first);
+    let new = Request::post("/charges").key("another").from("ada").header("host", "one.example");
+    let made = upgrade.send(&new).await;
+    made.ran(201);
+    upgrade.kill();
+    let after = Front::start_on(kind, &with("full"), &shelf, &service).await;
+    after.send(&new).await.replays(&made);
+    assert_eq!(service.count(), 2);
 }
 
 async fn h32_a_mismatch_is_told_at_once_while_the_first_runs(kind: Kind) {

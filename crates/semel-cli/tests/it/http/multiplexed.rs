@@ -11,7 +11,6 @@ use tokio::net::TcpStream;
 
 /// A connection of HTTP/2.
 pub(crate) struct Multiplexed {
-    address: SocketAddr,
     sender: SendRequest<Full<Bytes>>,
 }
 
@@ -21,12 +20,12 @@ impl Multiplexed {
         let shaken = soon("a handshake", handshake(TokioExecutor::new(), TokioIo::new(stream))).await;
         let (sender, connection) = shaken.expect("speaks HTTP/2");
         tokio::spawn(connection);
-        Self { address, sender }
+        Self { sender }
     }
 
     /// Sends a request and reads its response; dropped before, the request is called off.
     pub(crate) fn send(&self, ask: &Request) -> impl Future<Output = Answer> + Send + 'static {
-        let (mut sender, request) = (self.sender.clone(), for_http2(ask, self.address));
+        let (mut sender, request) = (self.sender.clone(), for_http2(ask));
         async move {
             let response = soon("an answer", sender.send_request(request)).await.expect("there is an answer");
             let (head, body) = response.into_parts();
@@ -41,10 +40,14 @@ impl Multiplexed {
 }
 
 /// The same request for HTTP/2, which frames bodies and names hosts in its own way.
-fn for_http2(request: &Request, address: SocketAddr) -> axum::http::Request<Full<Bytes>> {
-    let uri = format!("http://{address}{}", request.target);
+fn for_http2(request: &Request) -> axum::http::Request<Full<Bytes>> {
+    let (hosts, headers): (Vec<_>, Vec<_>) =
+        request.headers.iter().partition(|(name, _)| name.eq_ignore_ascii_case("host"));
+    // The one that the same request over HTTP/1.1 names.
+    let host = hosts.first().map_or("service.test".into(), |(_, host)| String::from_utf8_lossy(host));
+    let uri = format!("http://{host}{}", request.target);
     let mut built = axum::http::Request::builder().method(&*request.method).uri(uri);
-    for (name, value) in &request.headers {
+    for (name, value) in headers {
         built = built.header(name, value.as_slice());
     }
     built.body(Full::new(Bytes::from(request.body.clone().unwrap_or_default()))).expect("is a request")
