@@ -88,10 +88,7 @@ const FOR_POWER_CUTS: &[Need] = &[
 ];
 
 /// What the layer and the proxy are measured beside.
-const FOR_HTTP: &[Need] = &[
-    Need { look: Look::Programs(&["redis-server"]), package: "redis-server" },
-    NGINX,
-];
+const FOR_HTTP: &[Need] = &[Need { look: Look::Programs(&["redis-server"]), package: "redis-server" }, NGINX];
 
 /// Gets what the tests start and this machine lacks.
 pub fn for_tests() -> Result<()> {

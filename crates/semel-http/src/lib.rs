@@ -1,7 +1,5 @@
 //! Safe retries for HTTP: an `Idempotency-Key` layer for tower, hyper and axum.
-//!
-//! A client sends a key of its own with a request, and the same key again when it does not know what became of it. The
-//! request runs once; retries get the first response, byte for byte.
+#![cfg_attr(feature = "axum", doc = "", doc = include_str!("../README.md"))]
 //!
 //! # Layout
 //!

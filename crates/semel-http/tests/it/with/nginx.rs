@@ -125,6 +125,20 @@ async fn without_trust_in_nginx_all_clients_behind_it_are_one_caller() {
     charge_from([127, 0, 0, 3], &nginx, "").await.replays(&first);
 }
 
+#[tokio::test]
+async fn a_lone_peer_address_refuses_the_clients_of_a_proxy_that_is_not_trusted() {
+    let shop = Shop::new();
+    let at = serve_by_address(&shop, Principal::lone_peer_address(Vec::new())).await;
+    let nginx = Nginx::start(&[at], FORWARDED_FOR).await;
+    charge_from([127, 0, 0, 2], &nginx, "").await.refused(400, "caller_unknown");
+    assert_eq!(shop.charges(), 0);
+    let trusted = vec!["127.0.0.1/32".parse().unwrap()];
+    let at = serve_by_address(&shop, Principal::lone_peer_address(trusted)).await;
+    let nginx = Nginx::start(&[at], FORWARDED_FOR).await;
+    charge_from([127, 0, 0, 2], &nginx, "").await.ran(201);
+    charge_from([127, 0, 0, 3], &nginx, "").await.ran(201);
+}
+
 /// nginx repeats a POST only where it is asked to. The layer makes that safe: instances share a store.
 #[tokio::test]
 async fn a_request_that_nginx_repeats_at_another_instance_runs_once() {

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use axum::body::Body;
+use axum::middleware::{Next, from_fn};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -12,8 +14,9 @@ use hyper_util::service::TowerToHyperService;
 use semel_http::RequestBody;
 use tokio::net::TcpListener;
 use tower::{BoxError, ServiceBuilder};
+use tower_http::map_request_body::MapRequestBodyLayer;
 
-use super::shop::{Shop, ask, assert_promises, charge_to, layer};
+use super::shop::{Shop, ask, assert_outlives_a_hang_up, assert_promises, charge_to, layer};
 
 /// A plain service: a function from a request to a response or an error.
 async fn charge(
@@ -56,6 +59,19 @@ async fn serve(shop: Shop) -> SocketAddr {
 async fn a_plain_service_of_hyper_gets_every_promise() {
     let shop = Shop::new();
     assert_promises(serve(shop.clone()).await, "/charges", &shop).await;
+}
+
+/// Middleware of axum takes only axum's own body, so within one `ServiceBuilder` the body is changed back before it.
+#[tokio::test]
+async fn middleware_of_axum_inside_of_the_layer_gets_its_own_kind_of_body() {
+    let (shop, layer) = (Shop::new(), layer());
+    let layers = ServiceBuilder::new()
+        .layer(layer.clone())
+        .layer(MapRequestBodyLayer::new(Body::new))
+        .layer(from_fn(async |request: axum::extract::Request, next: Next| next.run(request).await));
+    let at = shop.serve(shop.routes().layer(layers)).await;
+    assert_promises(at, "/charges", &shop).await;
+    assert_outlives_a_hang_up(at, "/slow", &shop, &layer).await;
 }
 
 #[tokio::test]
