@@ -38,7 +38,7 @@ impl Multiplexed {
         &self,
         ask: &Request,
     ) -> impl Future<Output = axum::http::Response<Incoming>> + Send + 'static {
-        let (mut sender, request) = (self.sender.clone(), for_http2(ask, self.address));
+        let (mut sender, request) = (self.sender.clone(), for_http2(ask));
         async move { soon("an answer", sender.send_request(request)).await.expect("there is an answer") }
     }
 
