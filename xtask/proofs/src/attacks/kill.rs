@@ -106,7 +106,7 @@ async fn round(binary: &Path, store: &str, killed: &mut Killed) -> Result<()> {
 async fn start(binary: &Path, upstream: &Upstream, store: &str) -> Result<Proxy> {
     let lease = LEASE.as_millis();
     let rules = format!(
-        "[rules]\nlease = \"{lease}ms\"\n[[route]]\npath = \"{HANG}/hold\"\nlapse = \"hold\"\n[timeouts]\nresponse = \"60s\"\n"
+        "[rules]\nlease = \"{lease}ms\"\nlapse = \"rerun\"\n[[route]]\npath = \"{HANG}/hold\"\nlapse = \"hold\"\n[timeouts]\nresponse = \"60s\"\n"
     );
     Proxy::start(binary, upstream.address, store, &rules).await
 }
