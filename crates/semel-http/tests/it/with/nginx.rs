@@ -145,7 +145,7 @@ async fn a_request_that_nginx_repeats_at_another_instance_runs_once() {
     let (shop, layer) = (Shop::new(), layer());
     let app = || -> Router { shop.routes().layer(layer.clone()) };
     let instances = [shop.serve(app()).await, shop.serve(app()).await];
-    let settings = "proxy_read_timeout 1s; proxy_next_upstream error timeout non_idempotent;";
+    let settings = "proxy_read_timeout 2s; proxy_next_upstream error timeout non_idempotent;";
     let nginx = Nginx::start(&instances, settings).await;
     // One instance runs it, and takes too long for nginx; the other one refuses to run it a second time.
     ask(nginx.address, &charge_to("/slow", "k")).await.refused(409, "in_flight");
