@@ -118,14 +118,19 @@ fn is_of_one(error: &io::Error) -> bool {
 
 impl Limits {
     /// The same, with no more connections than this many open files allow: a part of them is kept for the store, the logs and
-    /// connections to other servers. Connections of one peer keep their share.
+    /// connections to other servers. One peer keeps its share of them, as far as its bound is more than half of
+    /// what is left.
     #[must_use]
     pub fn within(mut self, open_files: u64) -> Self {
         let for_clients = open_files.saturating_sub(FILES_RESERVED) / 3 * 2;
         let allowed = usize::try_from(for_clients).unwrap_or(usize::MAX).max(1);
         if allowed < self.connections_max {
-            let of_peer = self.connections_per_peer_max.saturating_mul(allowed) / self.connections_max.max(1);
-            self.connections_per_peer_max = of_peer.max(1);
+            let half = (allowed / 2).max(1);
+            if self.connections_per_peer_max > half {
+                let share =
+                    self.connections_per_peer_max.saturating_mul(allowed) / self.connections_max.max(1);
+                self.connections_per_peer_max = share.max(half);
+            }
             self.connections_max = allowed;
         }
         self
@@ -159,5 +164,7 @@ mod tests {
         let few = limits.within(200);
         assert_eq!((few.connections_max, few.connections_per_peer_max), (100, 50));
         assert_eq!(limits.within(10).connections_max, 1);
+        let few_of_peer = Limits { connections_per_peer_max: 2, ..limits };
+        assert_eq!(few_of_peer.within(200).connections_per_peer_max, 2);
     }
 }
