@@ -10,7 +10,7 @@ use semel::{Error, ErrorKind, Result};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
-use crate::config::ListenerConfig;
+use crate::config::{Limits, ListenerConfig};
 use crate::connection::ConnectionConfig;
 use crate::http_service::HttpService;
 use crate::phase::{Phase, no_longer_serving};
@@ -21,6 +21,9 @@ use crate::tls::Certificate;
 const BACKLOG: u32 = 4_096;
 /// How long to leave connections waiting while no more files can be opened.
 const OUT_OF_FILES: Duration = Duration::from_millis(50);
+
+/// Files that are never for clients: the store's, the logs', the listeners'.
+const FILES_RESERVED: u64 = 48;
 
 /// Accepts connections.
 pub struct Acceptor {
@@ -89,6 +92,7 @@ impl Acceptor {
                     Err(error) if is_of_one(&error) => {}
                     Err(error) => {
                         tracing::warn!(%error, "semel: no connection can be taken");
+                        self.peers.evict_one();
                         tokio::time::sleep(OUT_OF_FILES).await;
                     }
                 },
@@ -112,6 +116,27 @@ fn is_of_one(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
+impl Limits {
+    /// The same, with no more connections than this many open files allow: a part of them is kept for the store, the logs and
+    /// connections to other servers. One peer keeps its share of them, as far as its bound is more than half of
+    /// what is left.
+    #[must_use]
+    pub fn within(mut self, open_files: u64) -> Self {
+        let for_clients = open_files.saturating_sub(FILES_RESERVED) / 3 * 2;
+        let allowed = usize::try_from(for_clients).unwrap_or(usize::MAX).max(1);
+        if allowed < self.connections_max {
+            let half = (allowed / 2).max(1);
+            if self.connections_per_peer_max > half {
+                let share =
+                    self.connections_per_peer_max.saturating_mul(allowed) / self.connections_max.max(1);
+                self.connections_per_peer_max = share.max(half);
+            }
+            self.connections_max = allowed;
+        }
+        self
+    }
+}
+
 /// Raises what this process may have open towards `wanted`, as far as it may by itself. Says how many that are; `None`
 /// for any number.
 pub fn raise_open_files(wanted: u64) -> Option<u64> {
@@ -125,5 +150,21 @@ pub fn raise_open_files(wanted: u64) -> Option<u64> {
     match setrlimit(Resource::Nofile, changed) {
         Ok(()) => Some(raised),
         Err(_) => Some(current),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_files_for_everything_else() {
+        let limits = Limits::default();
+        assert_eq!(limits.within(1_000_000), limits);
+        let few = limits.within(200);
+        assert_eq!((few.connections_max, few.connections_per_peer_max), (100, 50));
+        assert_eq!(limits.within(10).connections_max, 1);
+        let few_of_peer = Limits { connections_per_peer_max: 2, ..limits };
+        assert_eq!(few_of_peer.within(200).connections_per_peer_max, 2);
     }
 }

@@ -51,8 +51,17 @@ pub(crate) struct ConnectionConfig {
 }
 
 impl ConnectionConfig {
-    /// Serves one connection to its end.
+    /// Serves one connection to its end, or until another one has its place.
     pub(crate) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
+        let eviction = place.eviction();
+        tokio::select! {
+            biased;
+            () = self.serve_to_its_end(stream, peer, place) => {}
+            () = eviction.happened() => {}
+        }
+    }
+
+    async fn serve_to_its_end(&self, stream: TcpStream, peer: SocketAddr, place: Place) {
         let mut phase = self.phase.clone();
         let opened = tokio::select! {
             biased;

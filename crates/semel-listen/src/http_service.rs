@@ -41,7 +41,7 @@ struct Inner {
     abandonment: Abandonment,
     /// Only for connections where an answer that is not read does not block the line.
     stalls: Option<Arc<Stalls>>,
-    _place: Place,
+    place: Place,
 }
 
 impl ConnectionInfo {
@@ -52,7 +52,7 @@ impl ConnectionInfo {
             started_at: Instant::now(),
             abandonment: Abandonment::default(),
             stalls,
-            _place: place,
+            place,
         }))
     }
 
@@ -70,7 +70,9 @@ impl ConnectionInfo {
 
     /// Counts one more request.
     pub(crate) fn count_request(&self) {
-        self.0.requests.fetch_add(1, Ordering::Relaxed);
+        if self.0.requests.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.0.place.asked();
+        }
     }
 
     /// How many requests there were, and how many hold it now.

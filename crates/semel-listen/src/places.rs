@@ -1,8 +1,8 @@
 //! How many connections and requests there are, and no more than there may be.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -69,6 +69,30 @@ pub struct Peers {
 struct Open {
     all: usize,
     by_peer: HashMap<IpAddr, usize>,
+    /// Those that have not asked for anything yet, the oldest first.
+    silent: BTreeMap<u64, Silent>,
+    next: u64,
+}
+
+/// A connection that has not asked for anything yet.
+#[derive(Debug)]
+struct Silent {
+    peer: IpAddr,
+    eviction: Arc<Eviction>,
+}
+
+/// Whether a connection has lost its place to another one.
+#[derive(Debug, Default)]
+pub(crate) struct Eviction {
+    has_happened: AtomicBool,
+    notice: Notify,
+}
+
+impl Eviction {
+    /// Waits until the place is lost.
+    pub(crate) async fn happened(&self) {
+        self.notice.notified().await;
+    }
 }
 
 /// The place of one connection, free again when it is dropped.
@@ -76,6 +100,46 @@ struct Open {
 pub struct Place {
     peers: Arc<Peers>,
     peer: IpAddr,
+    number: u64,
+    eviction: Arc<Eviction>,
+}
+
+impl Place {
+    /// When it is lost to another connection.
+    pub(crate) fn eviction(&self) -> Arc<Eviction> {
+        Arc::clone(&self.eviction)
+    }
+
+    /// Its connection has asked for something, and keeps it from now on.
+    pub(crate) fn asked(&self) {
+        self.peers.open().silent.remove(&self.number);
+    }
+}
+
+impl Open {
+    /// Takes the place of the connection that has been silent for the longest: of all, or of one peer.
+    fn evict(&mut self, of: Option<IpAddr>) -> bool {
+        let oldest = self.silent.iter().find(|(_, silent)| of.is_none_or(|peer| peer == silent.peer));
+        let Some(silent) = oldest.map(|(number, _)| *number).and_then(|number| self.silent.remove(&number))
+        else {
+            return false;
+        };
+        self.leave(silent.peer);
+        silent.eviction.has_happened.store(true, Ordering::Release);
+        silent.eviction.notice.notify_one();
+        metrics::counter!("semel_http_connections_evicted_total").increment(1);
+        true
+    }
+
+    fn leave(&mut self, peer: IpAddr) {
+        self.all = self.all.saturating_sub(1);
+        if let Some(of_peer) = self.by_peer.get_mut(&peer) {
+            *of_peer = of_peer.saturating_sub(1);
+            if *of_peer == 0 {
+                self.by_peer.remove(&peer);
+            }
+        }
+    }
 }
 
 impl Peers {
@@ -84,20 +148,29 @@ impl Peers {
         Arc::new(Self { open: Mutex::default(), emptied: Notify::new(), max, max_per_peer })
     }
 
-    /// A place for one more connection; `None` if there is none, or the peer has too many.
+    /// A place for one more connection. If there is none, or the peer has too many, the one that has been silent for the longest
+    /// loses its own: connections that send no request must not keep out those that do. `None` if all have asked for something.
     pub fn place(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         let peer = network(peer);
         let mut open = self.open();
-        if open.all >= self.max {
+        let of_peer = open.by_peer.get(&peer).copied().unwrap_or_default();
+        let has_place = (of_peer < self.max_per_peer || open.evict(Some(peer)))
+            && (open.all < self.max || open.evict(None));
+        if !has_place {
             return None;
         }
         let of_peer = open.by_peer.entry(peer).or_default();
-        if *of_peer >= self.max_per_peer {
-            return None;
-        }
         *of_peer = of_peer.saturating_add(1);
         open.all = open.all.saturating_add(1);
-        Some(Place { peers: Arc::clone(self), peer })
+        let (number, eviction) = (open.next, Arc::<Eviction>::default());
+        open.next = open.next.saturating_add(1);
+        open.silent.insert(number, Silent { peer, eviction: Arc::clone(&eviction) });
+        Some(Place { peers: Arc::clone(self), peer, number, eviction })
+    }
+
+    /// Makes the connection give way that has been silent for the longest, if there is one.
+    pub(crate) fn evict_one(&self) -> bool {
+        self.open().evict(None)
     }
 
     /// How many there are.
@@ -118,12 +191,9 @@ impl Peers {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut open = self.peers.open();
-        open.all = open.all.saturating_sub(1);
-        if let Some(of_peer) = open.by_peer.get_mut(&self.peer) {
-            *of_peer = of_peer.saturating_sub(1);
-            if *of_peer == 0 {
-                open.by_peer.remove(&self.peer);
-            }
+        open.silent.remove(&self.number);
+        if !self.eviction.has_happened.load(Ordering::Acquire) {
+            open.leave(self.peer);
         }
         if open.all == 0 {
             self.peers.emptied.notify_waiters();
@@ -174,9 +244,10 @@ mod tests {
         let peers = Peers::new(3, 2);
         let [one, other] =
             ["10.0.0.1", "10.0.0.2"].map(|peer| peer.parse::<IpAddr>().expect("is an address"));
-        let held: Vec<_> = (0..2).filter_map(|_| peers.place(one)).collect();
+        let held: Vec<_> = (0..2).filter_map(|_| peers.place(one)).inspect(Place::asked).collect();
         assert!(held.len() == 2 && peers.place(one).is_none());
         let third = peers.place(other).expect("has room");
+        third.asked();
         assert!(peers.place(other).is_none(), "all places are taken");
         drop(held);
         assert!(peers.count() == 1 && peers.place(one).is_some());
@@ -185,9 +256,26 @@ mod tests {
     }
 
     #[test]
+    fn the_connection_that_was_silent_for_the_longest_gives_way() {
+        let peers = Peers::new(3, 3);
+        let peer: IpAddr = "10.0.0.1".parse().expect("is an address");
+        let held: Vec<_> = (0..3).filter_map(|_| peers.place(peer)).collect();
+        held[0].asked();
+        let fourth = peers.place(peer).expect("has the place of the second");
+        let lost: Vec<_> =
+            held.iter().map(|place| place.eviction.has_happened.load(Ordering::Acquire)).collect();
+        assert_eq!((lost, peers.count()), (vec![false, true, false], 3));
+        fourth.asked();
+        assert!(peers.place(peer).is_some(), "the third gives way");
+        drop(held);
+        assert_eq!(peers.count(), 1, "what was lost is not given back twice");
+    }
+
+    #[test]
     fn addresses_of_one_network_are_one_peer() {
         let peers = Peers::new(9, 1);
         let held = peers.place("2001:db8::1".parse().expect("is an address"));
+        held.iter().for_each(Place::asked);
         assert!(held.is_some() && peers.place("2001:db8::ffff".parse().expect("is an address")).is_none());
         assert!(peers.place("2001:db8:0:1::1".parse().expect("is an address")).is_some());
     }

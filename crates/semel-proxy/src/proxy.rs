@@ -18,7 +18,9 @@ use super::forward::{Forward, Shared};
 use super::front::{Front, Observed};
 use super::settings::{ProxySettings, UpstreamLimits};
 use super::upstream::Upstream;
-use semel_listen::{Acceptor, Certificate, Drained, InFlight, Peers, Phase, listen};
+use semel_listen::{
+    Acceptor, Certificate, Drained, InFlight, Limits, ListenerConfig, Peers, Phase, listen, raise_open_files,
+};
 use semel_ops::store_url::{Address, Opened, WakeUps};
 
 /// How often connections to the upstream are looked through.
@@ -103,7 +105,9 @@ impl Proxy {
         let in_flight = Arc::clone(&shared.in_flight);
         let body_idle = settings.listener.timeouts.body_idle;
         let front = Arc::new(Front::new(layer, forward, in_flight, Observed::new(log), body_idle));
-        let acceptor = Acceptor::new(listener, &settings.listener, Arc::clone(&front) as _, watched.clone())?;
+        let limits = within_open_files(settings.listener.limits);
+        let config = ListenerConfig { limits, ..settings.listener.clone() };
+        let acceptor = Acceptor::new(listener, &config, Arc::clone(&front) as _, watched.clone())?;
         let (listening, peers, certificate) = (acceptor.address()?, acceptor.peers(), acceptor.certificate());
         let running = || Running {
             semel: semel.clone(),
@@ -219,6 +223,22 @@ impl Proxy {
         self.front.end_log().await;
         Drained { finished: at_first.saturating_sub(cut_off), cut_off }
     }
+}
+
+/// No more connections than open files allow: otherwise clients that only connect would keep the proxy from its upstream.
+fn within_open_files(limits: Limits) -> Limits {
+    // Every request may need two more files, for its connection to the upstream.
+    let wanted = (limits.connections_max as u64).saturating_mul(3);
+    let Some(open_files) = raise_open_files(wanted) else { return limits };
+    let within = limits.within(open_files);
+    if within != limits {
+        tracing::warn!(
+            open_files,
+            connections_max = within.connections_max,
+            "semel: connections_max is lowered to what open files allow; raise the limit (`ulimit -n`)"
+        );
+    }
+    within
 }
 
 /// Closes idle connections to the upstream that are past their time, for as long as there is a proxy.

@@ -22,6 +22,7 @@ mod features;
 mod http;
 mod list;
 mod offsets;
+mod open_files;
 mod place;
 mod proxy_check;
 mod receipts;
