@@ -1,5 +1,6 @@
 //! A run: the service is called once, and what it answered is settled before the client sees it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode, Version, response};
 use http_body::Body;
+use semel::record::Record;
 use semel::{Error, ErrorKind, Heartbeat, OnOutage, Outcome, Permit, RecordId};
 use tokio::time::Instant;
 use tower_service::Service;
@@ -18,7 +20,7 @@ use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
 use crate::budget::Reserved;
 use crate::caller::Caller;
 use crate::decided::{Decided, DecisionKind};
-use crate::layer::IdempotencyLayer;
+use crate::layer::{IdempotencyLayer, Running};
 use crate::problem::{Code, Problem};
 use crate::profile::{OnServerError, Rules};
 use crate::settle::Settle;
@@ -48,41 +50,54 @@ pub(crate) struct PanicAnswer {
     version: Version,
 }
 
-/// Starts the run of a grant: from here on, nothing of it is cancelled.
-pub(crate) fn start<S, B, R>(grant: Grant<S, B>) -> (impl Future<Output = Answer<R, S::Error>>, PanicAnswer)
-where
-    S: Service<Request<RequestBody<B>>, Response = Response<R>>,
-    R: Body<Data = Bytes>,
-{
-    let on_panic = PanicAnswer {
-        layer: grant.layer.clone(),
-        key: grant.permit.key().id(),
-        decision: decision(&grant.permit),
-        version: grant.request.version(),
-    };
-    (run(grant), on_panic)
-}
+/// A run, and what to answer if it panics; or the answer to one that panicked at once.
+pub(crate) type Started<W, R> = Result<(W, PanicAnswer), Box<Response<ResponseBody<R>>>>;
 
-/// Calls the service and settles its response.
-async fn run<S, B, R>(grant: Grant<S, B>) -> Answer<R, S::Error>
+/// Starts the run of a grant: from here on, nothing of it is cancelled.
+pub(crate) fn start<S, B, R>(grant: Grant<S, B>) -> Started<impl Future<Output = Answer<R, S::Error>>, R>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>>,
     R: Body<Data = Bytes>,
 {
     let Grant { layer, rules, caller, permit, deadline, mut service, request } = grant;
-    let _counted = layer.inner.shared.count_run();
+    let counted = layer.inner.shared.count_run();
     let version = request.version();
+    let (key, decision) = (permit.key().id(), decision(&permit));
+    let on_panic = PanicAnswer { layer: layer.clone(), key, decision, version };
     let lease = KeptLease::new(deadline, &permit);
-    let mut run = Run { layer, rules, caller, permit, version, lease };
+    let run = Run { layer, rules, caller, permit, version, lease, _counted: counted };
     run.count_key();
-    let calling = pin!(service.call(request));
+    // Called here and not in the future of the run, which would have to hold the request and the service, too.
+    match catch_unwind(AssertUnwindSafe(|| service.call(request))) {
+        Ok(calling) => Ok((settled(run, calling), on_panic)),
+        Err(_) => Err(Box::new(on_panic.response())),
+    }
+}
+
+/// Waits for the service, and settles its response. Each frame of this future is paid for by every request, so it is
+/// flat: the response is in it once.
+async fn settled<F, R, E>(mut run: Run, calling: F) -> Answer<R, E>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+    R: Body<Data = Bytes>,
+{
     // An error of the service itself says nothing about its effect: the lease decides.
-    let response = run.lease.keep(&run.permit, calling).await?;
+    let response = run.lease.keep(&run.permit, pin!(calling)).await?;
     let (parts, body) = response.into_parts();
     Ok(match run.settle(&parts) {
         Settle::Keep if is_interim(parts.status) => run.cannot_be_final(parts.status),
-        Settle::Keep => run.keep(parts, body).await,
-        Settle::Completed => run.completed(parts, body).await,
+        Settle::Keep => {
+            let Some((outcome, body)) = run.outcome_of(&parts, body).await else {
+                return Ok(run.broke_off());
+            };
+            let bytes = outcome.bytes().len() as u64;
+            let completed = run.complete_in_time(outcome).await;
+            run.kept(completed, bytes, parts, body)
+        }
+        Settle::Completed => {
+            let completed = run.look_up().await;
+            run.completed(completed, parts, body)
+        }
         Settle::Release => {
             run.release(parts.status).await;
             run.passed(parts, body)
@@ -103,6 +118,7 @@ struct Run {
     permit: Permit,
     version: Version,
     lease: KeptLease,
+    _counted: Running,
 }
 
 /// Keeps the lease of a run while it is waited for. Most runs end before a third of it, when the first renewal is due,
@@ -174,66 +190,58 @@ impl Run {
         if self.rules.statuses_not_kept.contains(&parts.status) { Settle::Release } else { Settle::Keep }
     }
 
-    /// Completes with the response, if it is of a kind and a size that is kept; otherwise with the fact that there
-    /// was one. Only then does the client see it.
-    async fn keep<R>(&mut self, parts: response::Parts, body: R) -> Response<ResponseBody<R>>
+    /// The outcome of a response: all of it, if it is of a kind and a size that is kept; otherwise the fact that there
+    /// was one. `None` if it broke off.
+    async fn outcome_of<R>(&mut self, parts: &response::Parts, body: R) -> Option<(Outcome, ResponseBody<R>)>
     where
         R: Body<Data = Bytes>,
     {
         let bytes_max = self.rules.response_bytes_max;
         let size = body.size_hint();
-        if streams(&parts) || size.lower() > bytes_max as u64 {
-            return self.keep_without_body(parts, ResponseBody::streaming(body)).await;
+        if streams(parts) || size.lower() > bytes_max as u64 {
+            return Some((without_body(parts), ResponseBody::streaming(body)));
         }
         let mut reserved = self.layer.inner.shared.budget.share();
         // A body of a known size never has to be moved on half read, and can stay where it is.
         if let Some(exact) = size.exact() {
             if !reserved.take(usize::try_from(exact).unwrap_or(usize::MAX)) {
-                return self.keep_without_body(parts, ResponseBody::streaming(body)).await;
+                return Some((without_body(parts), ResponseBody::streaming(body)));
             }
             let body = pin!(body);
             let reading = pin!(read(body, bytes_max, Reserved::default()));
             return match self.lease.keep(&self.permit, reading).await {
-                Read::Whole(whole) => self.keep_whole(parts, Whole { reserved, ..whole }).await,
-                Read::TooLong(_) | Read::NoRoom(_) | Read::Broken(_) => self.broke_off(),
+                Read::Whole(whole) => Some(self.with_body(parts, Whole { reserved, ..whole })),
+                Read::TooLong(_) | Read::NoRoom(_) | Read::Broken(_) => None,
             };
         }
         let mut body: Pin<Box<R>> = Box::pin(body);
         let reading = self.lease.keep(&self.permit, pin!(read(body.as_mut(), bytes_max, reserved))).await;
         match reading {
-            Read::Whole(whole) => self.keep_whole(parts, whole).await,
+            Read::Whole(whole) => Some(self.with_body(parts, whole)),
             // It ran: what cannot be kept is passed on, and known to have been there.
             Read::TooLong(first) | Read::NoRoom(first) => {
-                self.keep_without_body(parts, ResponseBody::continued(first, body)).await
+                Some((without_body(parts), ResponseBody::continued(first, body)))
             }
-            Read::Broken(_) => self.broke_off(),
+            Read::Broken(_) => None,
         }
     }
 
-    async fn keep_whole<R>(&mut self, parts: response::Parts, whole: Whole) -> Response<ResponseBody<R>> {
+    fn with_body<R>(&self, parts: &response::Parts, whole: Whole) -> (Outcome, ResponseBody<R>) {
         let allowed = self.rules.headers_kept.as_deref();
         let outcome =
             outcome(parts.status, &parts.headers, whole.trailers.as_ref(), Some(&whole.bytes), allowed);
-        self.complete(outcome, parts, ResponseBody::whole(whole)).await
+        (outcome, ResponseBody::whole(whole))
     }
 
-    async fn keep_without_body<R>(
-        &mut self,
+    /// What the client sees of a response: only what is durable, unless the policy is open.
+    fn kept<R>(
+        &self,
+        completed: semel::Result<()>,
+        bytes: u64,
         parts: response::Parts,
         body: ResponseBody<R>,
     ) -> Response<ResponseBody<R>> {
-        let outcome = outcome(parts.status, &parts.headers, None, None, None);
-        self.complete(outcome, parts, body).await
-    }
-
-    async fn complete<R>(
-        &mut self,
-        outcome: Outcome,
-        parts: response::Parts,
-        body: ResponseBody<R>,
-    ) -> Response<ResponseBody<R>> {
-        let bytes = outcome.bytes().len() as u64;
-        match self.complete_in_time(outcome).await {
+        match completed {
             Ok(()) => {
                 self.count_bytes(bytes);
                 self.answered(parts, body)
@@ -295,15 +303,24 @@ impl Run {
         after(self.layer.inner.settings.store_timeout)
     }
 
-    /// The handler says that it completed the permit itself. That is looked up: nobody sees a response before it
-    /// is durable.
-    async fn completed<R>(&mut self, parts: response::Parts, body: R) -> Response<ResponseBody<R>> {
+    /// The handler says that it completed the permit itself. That is looked up: no client sees a response before it is
+    /// durable.
+    async fn look_up(&mut self) -> semel::Result<Option<Record>> {
+        let until = self.store_answers_until();
+        let loading = pin!(self.layer.inner.semel.get(self.permit.key()));
+        self.lease.keep_until(&self.permit, until, loading).await.unwrap_or_else(|_| Err(too_slow()))
+    }
+
+    fn completed<R>(
+        &self,
+        found: semel::Result<Option<Record>>,
+        parts: response::Parts,
+        body: R,
+    ) -> Response<ResponseBody<R>> {
         if self.permit.is_unprotected() {
             return self.answered(parts, ResponseBody::streaming(body));
         }
-        let until = self.store_answers_until();
-        let loading = pin!(self.layer.inner.semel.get(self.permit.key()));
-        match self.lease.keep_until(&self.permit, until, loading).await.unwrap_or_else(|_| Err(too_slow())) {
+        match found {
             Ok(Some(record)) if record.outcome().is_some() => {
                 let until = record.live_until();
                 let mut response = self.answered(parts, ResponseBody::streaming(body));
@@ -405,6 +422,10 @@ impl PanicAnswer {
 
 fn decision(permit: &Permit) -> DecisionKind {
     if permit.is_unprotected() { DecisionKind::Unprotected } else { DecisionKind::Run }
+}
+
+fn without_body(parts: &response::Parts) -> Outcome {
+    outcome(parts.status, &parts.headers, None, None, None)
 }
 
 /// Whether a response goes on for as long as its client listens.
