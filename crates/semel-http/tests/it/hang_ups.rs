@@ -15,7 +15,7 @@ use semel::Lapse;
 use semel_http::{Idempotency, IdempotencyLayer, RequestBody};
 use semel_testkit::{PausingStore, Point, Stop};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
@@ -214,7 +214,9 @@ impl Scene {
         let (body, gate) = match self.at {
             Await::RequestBody => (Gated::behind(gate), None),
             Await::Handler | Await::ResponseBody => (Gated::open(), Some((self.at, gate))),
-            _ => (Gated::open(), None),
+            Await::BeforeClaim | Await::AfterClaim | Await::BeforeComplete | Await::AfterComplete => {
+                (Gated::open(), None)
+            }
         };
         let mut first = process(&self.first, &self.runs, Arc::new(std::sync::Mutex::new(gate)));
         let second = process(&self.second, &self.runs, Arc::default());
@@ -277,6 +279,23 @@ async fn h25_a_hang_up_at_any_await_beside_any_mishap_leaves_one_run_and_a_known
             }
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_in_time_is_refused_and_its_connection_closed() {
+    let scene = Scene::new(Await::RequestBody, Meanwhile::Nothing, Lapse::Hold);
+    let mut app = process(&scene.first, &scene.runs, Arc::default());
+    let (_never, gate) = oneshot::channel();
+    let started_at = Instant::now();
+    let refused = app.call(request(Gated::behind(gate))).await.unwrap();
+    assert_eq!(started_at.elapsed(), scene.first.settings().body_timeout);
+    assert_eq!(
+        (refused.status().as_u16(), &refused.headers()["connection"]),
+        (400, &"close".parse().unwrap())
+    );
+    drop(refused);
+    assert_eq!((scene.runs.all.load(Ordering::SeqCst), scene.first.held_bytes()), (0, 0));
+    assert_eq!(send(&app).await, (201, false));
 }
 
 /// How many runs there must be in the end, and what the client's last retry must be answered.
