@@ -74,40 +74,44 @@ where
     }
 }
 
-/// Waits for the service, and settles its response. Each frame of this future is paid for by every request, so it is
-/// flat: the response is in it once.
-async fn settled<F, R, E>(mut run: Run, calling: F) -> Answer<R, E>
+/// Waits for the service, and settles its response.
+///
+/// Every request pays for the size of this future, so it is flat: the response is in it once.
+#[expect(clippy::manual_async_fn, reason = "an `async fn` would hold its arguments twice")]
+fn settled<F, R, E>(mut run: Run, calling: F) -> impl Future<Output = Answer<R, E>>
 where
     F: Future<Output = Result<Response<R>, E>>,
     R: Body<Data = Bytes>,
 {
-    // An error of the service itself says nothing about its effect: the lease decides.
-    let response = run.lease.keep(&run.permit, pin!(calling)).await?;
-    let (parts, body) = response.into_parts();
-    Ok(match run.settle(&parts) {
-        Settle::Keep if is_interim(parts.status) => run.cannot_be_final(parts.status),
-        Settle::Keep => {
-            let Some((outcome, body)) = run.outcome_of(&parts, body).await else {
-                return Ok(run.broke_off());
-            };
-            let bytes = outcome.bytes().len() as u64;
-            let completed = run.complete_in_time(outcome).await;
-            run.kept(completed, bytes, parts, body)
-        }
-        Settle::Completed => {
-            let completed = run.look_up().await;
-            run.completed(completed, parts, body)
-        }
-        Settle::Release => {
-            run.release(parts.status).await;
-            run.passed(parts, body)
-        }
-        Settle::Hold => {
-            run.hold(parts.status).await;
-            run.passed(parts, body)
-        }
-        Settle::Unknown => run.passed(parts, body),
-    })
+    async move {
+        // An error of the service itself says nothing about its effect: the lease decides.
+        let response = run.lease.keep(&run.permit, pin!(calling)).await?;
+        let (parts, body) = response.into_parts();
+        Ok(match run.settle(&parts) {
+            Settle::Keep if is_interim(parts.status) => run.cannot_be_final(parts.status),
+            Settle::Keep => {
+                let Some((outcome, body)) = run.outcome_of(&parts, body).await else {
+                    return Ok(run.broke_off());
+                };
+                let bytes = outcome.bytes().len() as u64;
+                let completed = run.complete_in_time(outcome).await;
+                run.kept(completed, bytes, parts, body)
+            }
+            Settle::Completed => {
+                let completed = run.look_up().await;
+                run.completed(completed, parts, body)
+            }
+            Settle::Release => {
+                run.release(parts.status).await;
+                run.passed(parts, body)
+            }
+            Settle::Hold => {
+                run.hold(parts.status).await;
+                run.passed(parts, body)
+            }
+            Settle::Unknown => run.passed(parts, body),
+        })
+    }
 }
 
 /// A run that was granted.
