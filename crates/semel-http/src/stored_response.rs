@@ -319,6 +319,12 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_with_an_interim_status_is_stored_without_its_body() {
+        let outcome = Reply::new(StatusCode::PROCESSING, "half of it").outcome();
+        assert_eq!(outcome.bytes().get(MAGIC.len()..), Some(&[WITHOUT_BODY, 0, 102][..]));
+    }
+
+    #[test]
     fn an_interim_status_that_was_once_stored_with_a_body_is_not_kept() {
         let mut bytes = MAGIC.to_vec();
         bytes.extend([WITH_BODY, 0, 103, 0, 0, 0, 0]);

@@ -71,8 +71,8 @@ where
     if let Some(problem) = over_quota(inner, &mut deadline, &caller, &key).await {
         return Err(refuse(problem, &key, DecisionKind::Refused));
     }
-    let claim = claim(&rules, &key, print, &parts);
-    let (problem, decision) = match claimed(inner, &rules, &mut deadline, claim).await {
+    let claim = || claim(&rules, &key, print, &parts);
+    let (problem, decision) = match claimed(inner, &rules, &mut deadline, &claim).await {
         Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
             parts.extensions.insert::<Permit>(permit.clone());
             let request = Request::from_parts(parts, RequestBody::whole(whole));
@@ -193,21 +193,20 @@ async fn claimed(
     inner: &Inner,
     rules: &Rules,
     deadline: &mut Deadline,
-    claim: Claim,
+    claim: &impl Fn() -> Claim,
 ) -> semel::Result<Decision> {
     let patience = match rules.while_running {
         WhileRunning::Reject => inner.settings.store_timeout,
         WhileRunning::Wait(span) => inner.settings.store_timeout.saturating_add(span),
     };
-    let unprotected = (rules.on_outage == OnOutage::Open).then(|| claim.clone());
-    let claiming = pin!(inner.semel.claim(claim));
+    let claiming = pin!(inner.semel.claim(claim()));
     if let Ok(decision) = deadline.limit(after(patience), claiming).await {
         return decision;
     }
     let error = Error::new(ErrorKind::Unavailable, "the store did not answer in time; ask again");
-    match unprotected {
-        None => Err(error),
-        Some(claim) => Ok(Decision::Unprotected(inner.semel.unprotected(&claim, &error))),
+    match rules.on_outage {
+        OnOutage::Closed => Err(error),
+        OnOutage::Open => Ok(Decision::Unprotected(inner.semel.unprotected(&claim(), &error))),
     }
 }
 

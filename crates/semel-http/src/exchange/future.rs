@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use http::Response;
 use pin_project_lite::pin_project;
 
-use super::run::PanicAnswer;
+use super::run::{PanicAnswer, Started};
 use crate::body::ResponseBody;
 
 /// What a service of the layer answers.
@@ -42,7 +42,7 @@ impl<F, R, E> ResponseFuture<F, R, E> {
     pub(crate) fn exchange<D, G, S, W>(decision: D, start: S) -> Self
     where
         D: Future<Output = Result<G, Response<ResponseBody<R>>>> + Send + 'static,
-        S: Fn(G) -> (W, PanicAnswer) + Send + 'static,
+        S: Fn(G) -> Started<W, R> + Send + 'static,
         W: Future<Output = Answer<R, E>> + Send + 'static,
     {
         let stage = Stage::Deciding { decision };
@@ -114,7 +114,7 @@ pin_project! {
 impl<D, G, S, W, R, E> Future for Exchange<D, S, W>
 where
     D: Future<Output = Result<G, Response<ResponseBody<R>>>>,
-    S: Fn(G) -> (W, PanicAnswer),
+    S: Fn(G) -> Started<W, R>,
     W: Future<Output = Answer<R, E>>,
 {
     type Output = Answer<R, E>;
@@ -124,11 +124,13 @@ where
         loop {
             let answer = match this.stage.as_mut().project() {
                 StageProjected::Deciding { decision } => match ready!(decision.poll(context)) {
-                    Ok(grant) => {
-                        let (run, on_panic) = (this.start)(grant);
-                        this.stage.set(Stage::Running { run, on_panic });
-                        continue;
-                    }
+                    Ok(grant) => match (this.start)(grant) {
+                        Ok((run, on_panic)) => {
+                            this.stage.set(Stage::Running { run, on_panic });
+                            continue;
+                        }
+                        Err(response) => Ok(*response),
+                    },
                     Err(response) => Ok(response),
                 },
                 // Without this, a panic would take the whole connection along, and with HTTP/2 all its other requests.
@@ -150,7 +152,7 @@ where
 impl<D, G, S, W, R, E> Detach<R, E> for Exchange<D, S, W>
 where
     D: Future<Output = Result<G, Response<ResponseBody<R>>>> + Send + 'static,
-    S: Fn(G) -> (W, PanicAnswer) + Send + 'static,
+    S: Fn(G) -> Started<W, R> + Send + 'static,
     W: Future<Output = Answer<R, E>> + Send + 'static,
 {
     /// A run goes on to its end in a task of its own. Without a runtime, as while one shuts down, the lease decides.

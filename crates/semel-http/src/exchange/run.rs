@@ -1,5 +1,6 @@
 //! A run: the service is called once, and what it answered is settled before the client sees it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode, Version, response};
 use http_body::Body;
+use semel::record::Record;
 use semel::{Error, ErrorKind, Heartbeat, OnOutage, Outcome, Permit};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
@@ -18,7 +20,7 @@ use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
 use crate::budget::Reserved;
 use crate::caller::Caller;
 use crate::decided::{Decided, DecisionKind};
-use crate::layer::IdempotencyLayer;
+use crate::layer::{IdempotencyLayer, Running};
 use crate::problem::{Code, Problem};
 use crate::profile::{OnServerError, Rules};
 use crate::refusal::{add_lease_left, outcome_unknown};
@@ -50,60 +52,86 @@ pub(crate) struct PanicAnswer {
     version: Version,
 }
 
-/// Starts the run of a grant: from here on, nothing of it is cancelled.
-pub(crate) fn start<S, B, R>(grant: Grant<S, B>) -> (impl Future<Output = Answer<R, S::Error>>, PanicAnswer)
-where
-    S: Service<Request<RequestBody<B>>, Response = Response<R>>,
-    R: Body<Data = Bytes>,
-{
-    let on_panic = PanicAnswer {
-        layer: grant.layer.clone(),
-        permit: grant.permit.clone(),
-        version: grant.request.version(),
-    };
-    (run(grant), on_panic)
-}
+/// A run, and what to answer if it panics; or the answer to one that panicked at once.
+pub(crate) type Started<W, R> = Result<(W, PanicAnswer), Box<Response<ResponseBody<R>>>>;
 
-/// Calls the service and settles its response.
-async fn run<S, B, R>(grant: Grant<S, B>) -> Answer<R, S::Error>
+/// Starts the run of a grant: from here on, nothing of it is cancelled.
+pub(crate) fn start<S, B, R>(grant: Grant<S, B>) -> Started<impl Future<Output = Answer<R, S::Error>>, R>
 where
     S: Service<Request<RequestBody<B>>, Response = Response<R>>,
     R: Body<Data = Bytes>,
 {
     let Grant { layer, rules, caller, permit, deadline, room, mut service, request } = grant;
-    let _counted = layer.inner.shared.count_run();
+    let counted = layer.inner.shared.count_run();
     let version = request.version();
+    let on_panic = PanicAnswer { layer: layer.clone(), permit: permit.clone(), version };
     let lease = KeptLease::new(deadline, &permit);
-    let mut run = Run { layer, rules, caller, permit, version, lease, room, counted_at: None };
+    let mut run =
+        Run { layer, rules, caller, permit, version, lease, room, counted_at: None, _counted: counted };
     run.count_key();
-    let calling = pin!(service.call(request));
-    let response = match run.lease.keep(&run.permit, calling).await {
-        Ok(response) => response,
-        // An error of the service itself says nothing about its effect: the lease decides.
-        Err(error) => {
-            run.note_unknown().await;
-            return Err(error);
-        }
-    };
-    let (mut parts, body) = response.into_parts();
-    Ok(match run.settle(&parts) {
-        Settle::Keep if is_interim(parts.status) => run.cannot_be_final(parts.status).await,
-        Settle::Keep => run.keep(parts, body).await,
-        Settle::Completed => run.completed(parts, body).await,
-        Settle::Release => {
-            run.release(&parts).await;
-            run.passed(parts, body)
-        }
-        Settle::Hold => {
-            run.hold(parts.status).await;
-            run.passed(parts, body)
-        }
-        Settle::Unknown => {
-            run.note_unknown().await;
-            add_lease_left(&mut parts, run.permit.lease_left());
-            run.passed(parts, body)
-        }
-    })
+    // Called here and not in the future of the run, which would have to hold the request and the service, too.
+    match catch_unwind(AssertUnwindSafe(|| service.call(request))) {
+        Ok(calling) => Ok((settled(run, calling), on_panic)),
+        Err(_) => Err(Box::new(on_panic.response())),
+    }
+}
+
+/// Waits for the service, and settles its response.
+///
+/// Every request pays for the size of this future, so it is flat: the response is in it once.
+#[expect(clippy::manual_async_fn, reason = "an `async fn` would hold its arguments twice")]
+fn settled<F, R, E>(mut run: Run, calling: F) -> impl Future<Output = Answer<R, E>>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+    R: Body<Data = Bytes>,
+{
+    async move {
+        let response = match run.lease.keep(&run.permit, pin!(calling)).await {
+            Ok(response) => response,
+            // An error of the service itself says nothing about its effect: the lease decides.
+            Err(error) => {
+                run.note_unknown().await;
+                return Err(error);
+            }
+        };
+        let (mut parts, body) = response.into_parts();
+        Ok(match run.settle(&parts) {
+            Settle::Keep if is_interim(parts.status) => {
+                run.note_unknown().await;
+                run.cannot_be_final(parts.status)
+            }
+            Settle::Keep => {
+                let Some((outcome, body)) = run.outcome_of(&parts, body).await else {
+                    run.note_unknown().await;
+                    return Ok(run.unknown("The request ran, but its response broke off."));
+                };
+                let bytes = outcome.bytes().len() as u64;
+                let completed = run.complete_in_time(outcome).await;
+                run.kept(completed, bytes, parts, body)
+            }
+            Settle::Completed => {
+                let found = run.look_up().await;
+                if matches!(&found, Ok(found) if found.as_ref().is_none_or(|found| found.outcome().is_none()))
+                {
+                    run.note_unknown().await;
+                }
+                run.completed(found, parts, body)
+            }
+            Settle::Release => {
+                run.release(&parts).await;
+                run.passed(parts, body)
+            }
+            Settle::Hold => {
+                run.hold(parts.status).await;
+                run.passed(parts, body)
+            }
+            Settle::Unknown => {
+                run.note_unknown().await;
+                add_lease_left(&mut parts, run.permit.lease_left());
+                run.passed(parts, body)
+            }
+        })
+    }
 }
 
 /// A run that was granted.
@@ -118,6 +146,7 @@ struct Run {
     room: Reserved,
     /// When its key was counted against the caller's quotas, if it was.
     counted_at: Option<Instant>,
+    _counted: Running,
 }
 
 /// Keeps the lease of a run while it is waited for. Most runs end before a third of it, when the first renewal is due,
@@ -179,6 +208,10 @@ impl Run {
         if let Some(said) = parts.extensions.get::<Settle>() {
             return *said;
         }
+        // A refusal of another layer inside of this one: it says what ran, and is no answer of the service.
+        if let Some(Decided { code: Some(code), .. }) = parts.extensions.get() {
+            return if *code == Code::OutcomeUnknown { Settle::Unknown } else { Settle::Release };
+        }
         if parts.status.is_server_error() {
             return match self.rules.on_server_error {
                 OnServerError::Release => Settle::Release,
@@ -189,16 +222,16 @@ impl Run {
         if self.rules.statuses_not_kept.contains(&parts.status) { Settle::Release } else { Settle::Keep }
     }
 
-    /// Completes with the response, if it is of a kind and a size that is kept; otherwise with the fact that there
-    /// was one. Only then does the client see it.
-    async fn keep<R>(&mut self, parts: response::Parts, body: R) -> Response<ResponseBody<R>>
+    /// The outcome of a response: all of it, if it is of a kind and a size that is kept; otherwise the fact that there
+    /// was one. `None` if it broke off.
+    async fn outcome_of<R>(&mut self, parts: &response::Parts, body: R) -> Option<(Outcome, ResponseBody<R>)>
     where
         R: Body<Data = Bytes>,
     {
         let bytes_max = self.rules.response_bytes_max;
         let size = body.size_hint();
-        if streams(&parts) || size.lower() > bytes_max as u64 {
-            return self.keep_without_body(parts, ResponseBody::streaming(body)).await;
+        if streams(parts) || size.lower() > bytes_max as u64 {
+            return Some((without_body(parts), ResponseBody::streaming(body)));
         }
         let mut reserved = std::mem::take(&mut self.room);
         // A body of a known size never has to be moved on half read, and can stay where it is.
@@ -206,51 +239,43 @@ impl Run {
             let exact = usize::try_from(exact).unwrap_or(usize::MAX);
             let taken = self.lease.keep(&self.permit, pin!(reserved.take_in_time(exact))).await;
             if taken.is_err() {
-                return self.keep_without_body(parts, ResponseBody::streaming(body)).await;
+                return Some((without_body(parts), ResponseBody::streaming(body)));
             }
             let body = pin!(body);
             let reading = pin!(read(body, bytes_max, Reserved::default()));
             return match self.lease.keep(&self.permit, reading).await {
-                Read::Whole(whole) => self.keep_whole(parts, Whole { reserved, ..whole }).await,
-                Read::TooLong(_) | Read::NoRoom(..) | Read::Broken(_) => self.broke_off().await,
+                Read::Whole(whole) => Some(self.with_body(parts, Whole { reserved, ..whole })),
+                Read::TooLong(_) | Read::NoRoom(..) | Read::Broken(_) => None,
             };
         }
         let mut body: Pin<Box<R>> = Box::pin(body);
         let reading = self.lease.keep(&self.permit, pin!(read(body.as_mut(), bytes_max, reserved))).await;
         match reading {
-            Read::Whole(whole) => self.keep_whole(parts, whole).await,
+            Read::Whole(whole) => Some(self.with_body(parts, whole)),
             // It ran: what cannot be kept is passed on, and known to have been there.
             Read::TooLong(first) | Read::NoRoom(_, first) => {
-                self.keep_without_body(parts, ResponseBody::continued(first, body)).await
+                Some((without_body(parts), ResponseBody::continued(first, body)))
             }
-            Read::Broken(_) => self.broke_off().await,
+            Read::Broken(_) => None,
         }
     }
 
-    async fn keep_whole<R>(&mut self, parts: response::Parts, whole: Whole) -> Response<ResponseBody<R>> {
+    fn with_body<R>(&self, parts: &response::Parts, whole: Whole) -> (Outcome, ResponseBody<R>) {
         let allowed = self.rules.headers_kept.as_deref();
         let outcome =
             outcome(parts.status, &parts.headers, whole.trailers.as_ref(), Some(&whole.bytes), allowed);
-        self.complete(outcome, parts, ResponseBody::whole(whole)).await
+        (outcome, ResponseBody::whole(whole))
     }
 
-    async fn keep_without_body<R>(
-        &mut self,
+    /// What the client sees of a response: only what is durable, unless the policy is open.
+    fn kept<R>(
+        &self,
+        completed: semel::Result<()>,
+        bytes: u64,
         parts: response::Parts,
         body: ResponseBody<R>,
     ) -> Response<ResponseBody<R>> {
-        let outcome = outcome(parts.status, &parts.headers, None, None, None);
-        self.complete(outcome, parts, body).await
-    }
-
-    async fn complete<R>(
-        &mut self,
-        outcome: Outcome,
-        parts: response::Parts,
-        body: ResponseBody<R>,
-    ) -> Response<ResponseBody<R>> {
-        let bytes = outcome.bytes().len() as u64;
-        match self.complete_in_time(outcome).await {
+        match completed {
             Ok(()) => {
                 self.count_bytes(bytes);
                 self.answered(parts, body)
@@ -312,6 +337,14 @@ impl Run {
         self.log_unsettled(released);
     }
 
+    /// Notes in the running record that its outcome is unknown, for the retries that come before the lease ends.
+    async fn note_unknown(&mut self) {
+        let until = self.store_answers_until();
+        let noting = pin!(self.permit.report_unknown());
+        let noted = self.lease.keep_until(&self.permit, until, noting).await;
+        self.log_unsettled(noted);
+    }
+
     /// Holds the key: nothing runs again before a person or a probe decides.
     async fn hold(&mut self, status: StatusCode) {
         let until = self.store_answers_until();
@@ -326,28 +359,31 @@ impl Run {
         after(self.layer.inner.settings.store_timeout)
     }
 
-    /// The handler says that it completed the permit itself. That is looked up: nobody sees a response before it
-    /// is durable.
-    async fn completed<R>(&mut self, parts: response::Parts, body: R) -> Response<ResponseBody<R>> {
+    /// The handler says that it completed the permit itself. That is looked up: no client sees a response before it is
+    /// durable.
+    async fn look_up(&mut self) -> semel::Result<Option<Record>> {
+        let until = self.store_answers_until();
+        let loading = pin!(self.layer.inner.semel.get(self.permit.key()));
+        self.lease.keep_until(&self.permit, until, loading).await.unwrap_or_else(|_| Err(too_slow()))
+    }
+
+    fn completed<R>(
+        &self,
+        found: semel::Result<Option<Record>>,
+        parts: response::Parts,
+        body: R,
+    ) -> Response<ResponseBody<R>> {
         if self.permit.is_unprotected() {
             return self.answered(parts, ResponseBody::streaming(body));
         }
-        let until = self.store_answers_until();
-        let loaded = {
-            let loading = pin!(self.layer.inner.semel.get(self.permit.key()));
-            self.lease.keep_until(&self.permit, until, loading).await
-        };
-        match loaded.unwrap_or_else(|_| Err(too_slow())) {
+        match found {
             Ok(Some(record)) if record.outcome().is_some() => {
                 let until = record.live_until();
                 let mut response = self.answered(parts, ResponseBody::streaming(body));
                 insert_expiry(response.headers_mut(), &self.layer.inner.settings.profile.names, until);
                 response
             }
-            Ok(_) => {
-                self.note_unknown().await;
-                self.unknown("The handler did not complete what it said it had.")
-            }
+            Ok(_) => self.unknown("The handler did not complete what it said it had."),
             Err(error) => {
                 self.log_unsettled(Ok(Err(error)));
                 note_unknown_later(&self.layer, &self.permit);
@@ -373,30 +409,16 @@ impl Run {
     }
 
     /// A handler that ends its response with an interim status: no client can be sent that, now or later.
-    async fn cannot_be_final<R>(&mut self, status: StatusCode) -> Response<ResponseBody<R>> {
+    fn cannot_be_final<R>(&self, status: StatusCode) -> Response<ResponseBody<R>> {
         let (key, status) = (self.permit.key().id(), status.as_u16());
         tracing::error!(key = %key.short(), status, "semel: the handler's status cannot end a response; the lease decides");
-        self.note_unknown().await;
         let why = "The handler ended its response with a status that cannot end one.";
         let problem = outcome_unknown(why, self.permit.lease_left());
         self.problem(problem.status(StatusCode::INTERNAL_SERVER_ERROR))
     }
 
-    async fn broke_off<R>(&mut self) -> Response<ResponseBody<R>> {
-        self.note_unknown().await;
-        self.unknown("The request ran, but its response broke off.")
-    }
-
     fn unknown<R>(&self, why: &str) -> Response<ResponseBody<R>> {
         self.problem(outcome_unknown(why, self.permit.lease_left()))
-    }
-
-    /// Notes in the running record that its outcome is unknown, for the retries that come before the lease ends.
-    async fn note_unknown(&mut self) {
-        let until = self.store_answers_until();
-        let noting = pin!(self.permit.report_unknown());
-        let noted = self.lease.keep_until(&self.permit, until, noting).await;
-        self.log_unsettled(noted);
     }
 
     fn problem<R>(&self, problem: Problem) -> Response<ResponseBody<R>> {
@@ -482,6 +504,10 @@ fn log_unsettled(permit: &Permit, settled: semel::Result<()>) {
 
 fn decision(permit: &Permit) -> DecisionKind {
     if permit.is_unprotected() { DecisionKind::Unprotected } else { DecisionKind::Run }
+}
+
+fn without_body(parts: &response::Parts) -> Outcome {
+    outcome(parts.status, &parts.headers, None, None, None)
 }
 
 /// Whether a response goes on for as long as its client listens.

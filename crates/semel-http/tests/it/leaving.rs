@@ -68,6 +68,23 @@ async fn a_panic_is_told_as_unknown_and_the_lease_decides() {
 }
 
 #[tokio::test]
+async fn a_panic_before_the_first_await_of_a_handler_is_answered_like_any_other() {
+    let world = World::new();
+    let layer = world.layer(Settings::default());
+    let calls = Arc::clone(&world.calls);
+    let app = world.app(&layer, move |_| {
+        let is_first = calls.load(std::sync::atomic::Ordering::SeqCst) == 1;
+        assert!(!is_first, "the first call panics, on purpose");
+        async { answer(201, "charged") }
+    });
+    let first = send(&app, charge("k", "{}")).await;
+    assert_eq!((first.status, first.code().as_str()), (500, "outcome_unknown"));
+    assert_eq!((layer.running(), layer.held_bytes()), (0, 0));
+    assert_eq!(send(&app, charge("k", "{}")).await.code(), "in_flight");
+    assert_eq!(send(&app, charge("other", "{}")).await.status, 201);
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_before_anything_ran_leaves_nothing_behind() {
     let world = World::new();
     let layer = world.layer(Settings::default());

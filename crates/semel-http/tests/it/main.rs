@@ -7,6 +7,7 @@ mod allocations;
 mod bodies;
 #[cfg(feature = "axum")]
 mod extractor;
+mod hang_ups;
 mod identity;
 mod leaving;
 mod meaning;

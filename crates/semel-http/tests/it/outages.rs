@@ -51,6 +51,23 @@ async fn a_store_that_comes_back_in_time_keeps_the_outcome() {
     assert!(send(&app, charge("k", "{}")).await.is_replay());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_store_that_refuses_for_a_while_keeps_the_outcome_once_it_takes_it() {
+    let world = World::new();
+    let mut refusals = 5;
+    let calls = Arc::clone(&world.calls);
+    let choose = move |_| {
+        let refuses = calls.load(Ordering::SeqCst) > 0 && refusals > 0;
+        refusals -= i32::from(refuses);
+        if refuses { Fault::Refuse } else { Fault::None }
+    };
+    let store = Arc::new(FaultyStore::new(Arc::clone(&world.store), choose));
+    let app = world.app(&World::layer_on(store, Settings::default()), |_| async { answer(201, "charged") });
+    assert_eq!(send(&app, charge("k", "{}")).await.status, 201);
+    let retry = send(&app, charge("k", "{}")).await;
+    assert_eq!((retry.is_replay(), world.calls()), (true, 1));
+}
+
 #[tokio::test]
 async fn an_open_policy_answers_and_says_that_nothing_protects() {
     let world = World::new();
