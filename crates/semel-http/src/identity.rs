@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use http::uri::PathAndQuery;
 use http::{Extensions, Uri, request};
 use semel::record::{LABEL_BYTES_MAX, Record};
-use semel::{Error, ErrorKind, Fingerprint, Key, OnOutage, RecordId};
+use semel::{Error, ErrorKind, Fingerprint, Key, OnOutage, Permit, RecordId};
 use tokio::time::timeout;
 
 use crate::caller::Caller;
@@ -77,6 +77,15 @@ pub(crate) fn identify(inner: &Inner, rules: &Rules, parts: &request::Parts) -> 
     };
     let is_as_before = key_of_0_1.as_ref() == Some(&key) && *target == parts.uri;
     Ok(Identity { key, caller, key_of_0_1: key_of_0_1.filter(|_| !is_as_before) })
+}
+
+/// Whether the same layer is around this one a second time and has claimed the key: the run is that one's, and this one would
+/// find it busy.
+pub(crate) fn claimed_outside(inner: &Inner, rules: &Rules, parts: &request::Parts) -> bool {
+    let Some(permit) = parts.extensions.get::<Permit>() else { return false };
+    identify(inner, rules, parts).is_ok_and(|identity| {
+        *permit.key() == identity.key || identity.key_of_0_1.as_ref() == Some(permit.key())
+    })
 }
 
 /// The target that the client sent, also behind a framework that strips a prefix of its path.

@@ -11,7 +11,7 @@ use tower_service::Service;
 
 use crate::body::{RequestBody, ResponseBody};
 use crate::exchange::{ResponseFuture, decide, start};
-use crate::identity::client_target;
+use crate::identity::{claimed_outside, client_target};
 use crate::layer::IdempotencyLayer;
 use crate::profile::KeyPresence;
 
@@ -71,6 +71,12 @@ where
         let has_key = request.headers().contains_key(&names.key)
             || names.key_aliases.iter().any(|alias| request.headers().contains_key(alias));
         if !has_key && rules.key == KeyPresence::Optional {
+            return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
+        }
+        let (parts, body) = request.into_parts();
+        let is_claimed = claimed_outside(layer, rules, &parts);
+        let request = Request::from_parts(parts, body);
+        if is_claimed {
             return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
         }
         // The one that was ready is the one to be called; its clone may not be.

@@ -81,3 +81,28 @@ async fn keys_scoped_by_route_are_free_on_every_route() {
     assert!(ask(at, &charge_to("/a/charges", "k")).await.is_replay());
     assert_eq!(shop.charges(), 2);
 }
+
+#[tokio::test]
+async fn the_same_layer_twice_around_a_route_is_as_good_as_once() {
+    let shop = Shop::new();
+    let layer = layer_of(&Semel::new(MemoryStore::new()), Settings::default());
+    let at = shop.serve(shop.routes().layer(layer.clone()).layer(layer)).await;
+    assert_promises(at, "/charges", &shop).await;
+}
+
+#[tokio::test]
+async fn a_refusal_of_an_inner_layer_is_not_kept_by_the_outer_one() {
+    let shop = Shop::new();
+    let semel = Semel::new(MemoryStore::new());
+    // The inner layer takes keys of one character only.
+    let mut inner = scoped("inner");
+    inner.profile.key.chars_max = 1;
+    let routes = shop.routes().layer(layer_of(&semel, inner)).layer(layer_of(&semel, Settings::default()));
+    let at = shop.serve(routes).await;
+    for _ in 0..2 {
+        let refused = ask(at, &charge_to("/charges", "long")).await;
+        assert!(!refused.is_replay(), "a refusal was kept");
+        refused.refused(400, "key_malformed");
+    }
+    ask(at, &charge_to("/charges", "s")).await.ran(201);
+}
