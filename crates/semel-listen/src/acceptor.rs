@@ -122,13 +122,13 @@ impl Limits {
     /// what is left.
     #[must_use]
     pub fn within(mut self, open_files: u64) -> Self {
-        let for_clients = open_files.saturating_sub(FILES_RESERVED) / 3 * 2;
+        let for_clients = (open_files.saturating_sub(FILES_RESERVED) / 3).saturating_mul(2);
         let allowed = usize::try_from(for_clients).unwrap_or(usize::MAX).max(1);
         if allowed < self.connections_max {
             let half = (allowed / 2).max(1);
             if self.connections_per_peer_max > half {
-                let share =
-                    self.connections_per_peer_max.saturating_mul(allowed) / self.connections_max.max(1);
+                let share = self.connections_per_peer_max.saturating_mul(allowed);
+                let share = share.checked_div(self.connections_max).unwrap_or(half);
                 self.connections_per_peer_max = share.max(half);
             }
             self.connections_max = allowed;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http::Response;
+use http::{Response, Version};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use tokio::runtime::Handle;
@@ -48,6 +48,8 @@ pub(super) struct Place {
 pub(super) struct Exchange {
     /// Gone once it has ended.
     future: Option<Pin<Box<dyn Future<Output = Response<UpstreamBody>> + Send>>>,
+    /// What its client speaks. One of HTTP/1.1 leaves with its connection, and the upstream is to notice that at once.
+    client: Version,
     /// Whether anything was done for it.
     has_begun: bool,
     abandoned: Abandoned,
@@ -60,9 +62,10 @@ impl Abandoned {
 
     pub(super) fn exchange(
         &self,
+        client: Version,
         future: impl Future<Output = Response<UpstreamBody>> + Send + 'static,
     ) -> Exchange {
-        Exchange { future: Some(Box::pin(future)), has_begun: false, abandoned: self.clone() }
+        Exchange { future: Some(Box::pin(future)), client, has_begun: false, abandoned: self.clone() }
     }
 
     /// A place for one more exchange that goes on without its client, if there is one.
@@ -98,7 +101,7 @@ impl Future for Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        if let Some(future) = self.future.take().filter(|_| self.has_begun)
+        if let Some(future) = self.future.take().filter(|_| self.has_begun && self.client == Version::HTTP_2)
             && let Some(place) = self.abandoned.place()
         {
             place.go_on(async { future.await.into_body() });

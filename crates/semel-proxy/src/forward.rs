@@ -71,7 +71,8 @@ impl Service<Request<RequestBody<ClientBody>>> for Forward {
 
     fn call(&mut self, request: Request<RequestBody<ClientBody>>) -> Self::Future {
         let inner = Arc::clone(&self.0);
-        self.0.shared.abandoned.exchange(async move { inner.carry(request).await })
+        let client = request.version();
+        self.0.shared.abandoned.exchange(client, async move { inner.carry(request).await })
     }
 }
 

@@ -96,7 +96,7 @@ impl Case {
         Self { then: Then::Stay, ..self }
     }
 
-    pub(super) fn to_head(self) -> Self {
+    pub(super) fn for_head(self) -> Self {
         Self { is_head: true, ..self }
     }
 

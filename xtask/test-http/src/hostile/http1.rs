@@ -295,12 +295,12 @@ fn bodiless() -> Vec<Case> {
         cases.push(Case::http1(&format!("304 with {name}"), bytes, empty()).staying());
     }
     for (name, bytes) in ["length", "chunks"].into_iter().zip(framed("HTTP/1.1 200 OK\r\n")) {
-        cases.push(Case::http1(&format!("HEAD with {name}"), bytes, empty()).to_head().staying());
+        cases.push(Case::http1(&format!("HEAD with {name}"), bytes, empty()).for_head().staying());
     }
     let both = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n";
-    cases.push(Case::http1("HEAD with length and chunks and no body", both, empty()).to_head().staying());
+    cases.push(Case::http1("HEAD with length and chunks and no body", both, empty()).for_head().staying());
     let odd = "HTTP/1.1 200 OK\r\nContent-Length: +7, 9\r\n\r\n";
-    cases.push(Case::http1("HEAD with two lengths", odd, empty()).to_head().staying());
+    cases.push(Case::http1("HEAD with two lengths", odd, empty()).for_head().staying());
     cases
 }
 

@@ -35,7 +35,7 @@ fn after_head(stream: u32, rest: &[Vec<u8>]) -> Vec<u8> {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    [fields(), lengths(), ends(), misplaced(), sizes()].concat()
+    [fields(), interim_and_trailers(), lengths(), ends(), misplaced(), of_the_connection(), sizes()].concat()
 }
 
 type Row = (&'static str, fn(u32) -> Vec<u8>, Means);
@@ -80,6 +80,11 @@ fn fields() -> Vec<Case> {
         ("not ASCII", |s| with(s, &[(":status", "200"), ("x", "caf\u{e9}")]), body()),
         ("garbage for fields", |s| frame(HEADERS, END_HEADERS | END_STREAM, s, &[0xff; 40]), Means::Nothing),
         ("a reference to nothing", |s| frame(HEADERS, END_HEADERS, s, &[0x80 | 0x7e]), Means::Nothing),
+    ])
+}
+
+fn interim_and_trailers() -> Vec<Case> {
+    staying(vec![
         (
             "an early hint",
             |s| [headers(s, &[(":status", "103"), ("link", "</a>")], 0), whole(s)].concat(),
@@ -274,6 +279,11 @@ fn misplaced() -> Vec<Case> {
             |s| [frame(HEADERS, 0, s, &block(OK)), frame(CONTINUATION, 0, s, &[]).repeat(5_000)].concat(),
             Means::Nothing,
         ),
+    ])
+}
+
+fn of_the_connection() -> Vec<Case> {
+    staying(vec![
         ("an unknown frame", |s| [frame(0xfa, 0xff, s, b"odd"), whole(s)].concat(), must()),
         ("a priority", |s| [frame(PRIORITY, 0, s, &[0, 0, 0, 0, 1]), whole(s)].concat(), body()),
         ("an answer to no ping", |s| [frame(PING, 1, 0, &[0; 8]), whole(s)].concat(), body()),

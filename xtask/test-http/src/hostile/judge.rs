@@ -113,10 +113,9 @@ pub async fn faults(upstream: &HostileUpstream, proxy: SocketAddr, tried: &Tried
 fn wrong_retry(first: &Seen, again: &Seen) -> Option<String> {
     let is_right = match (first, again) {
         (Seen::Whole(first), Seen::Whole(again)) => first == again,
-        // An answer without a body says nothing here; otherwise a success must be known.
-        (Seen::Whole(_), Seen::Refused(_) | Seen::Broken(_)) => false,
+        // A success must be known, and what was cut off is no success that could be replayed whole.
+        (Seen::Whole(_), Seen::Refused(_) | Seen::Broken(_)) | (Seen::Broken(_), Seen::Whole(_)) => false,
         (Seen::Refused(code), Seen::Whole(_)) => code == "upstream_unreachable" && again.is_good(),
-        (Seen::Broken(_), Seen::Whole(_)) => false,
         (Seen::Refused(_) | Seen::Broken(_), Seen::Refused(_) | Seen::Broken(_)) => true,
     };
     (!is_right).then(|| format!("first {first:?}, and the retry got {again:?}"))
