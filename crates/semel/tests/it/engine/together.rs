@@ -200,3 +200,18 @@ async fn an_unprotected_permit_among_others_does_not_shift_what_each_knows_of_it
     assert_eq!(known, stored);
     assert_eq!(known.iter().flatten().count(), 3);
 }
+
+#[tokio::test]
+async fn claims_that_bring_different_permit_ids_are_refused_and_none_is_claimed() {
+    let world = World::new();
+    let ids = [None, Some(7), Some(8)];
+    let claims = NAMES.iter().zip(ids).map(|(name, id)| {
+        let claim = Claim::new(&key(name));
+        id.map_or(claim.clone(), |id| claim.permit_id(PermitId::new(id)))
+    });
+    let error = world.semel.claim_all(claims.collect()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    for name in NAMES {
+        assert!(world.semel.get(&key(name)).await.unwrap().is_none(), "{name} was claimed");
+    }
+}
