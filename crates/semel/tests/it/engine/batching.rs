@@ -190,6 +190,40 @@ fn a_runtime_that_ends_with_a_swap_on_its_way_does_not_slow_down_the_others() {
     });
 }
 
+#[test]
+fn closing_waits_for_what_is_on_its_way_on_every_runtime() {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let pausing = PausingStore::new(Arc::new(MemoryStore::new()));
+    let semel = Semel::new(pausing.clone());
+    let closing =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    // What the engine does by itself runs where it is closed, so that its end needs no other runtime.
+    closing.block_on(async { drop(semel.sweep_reports()) });
+    // The first runtime is idle: its swap has arrived.
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let idle = runtime();
+    idle.block_on(async {
+        let claiming = semel.clone();
+        let claim = tokio::spawn(async move { claiming.claim(Claim::new(&key("1"))).await.map(drop) });
+        stop.reached().await;
+        stop.go_on();
+        claim.await.unwrap().unwrap();
+    });
+    let stop = pausing.stop_at(Point::AfterSwap);
+    let busy = runtime();
+    busy.block_on(async {
+        let claiming = semel.clone();
+        tokio::spawn(async move { claiming.claim(Claim::new(&key("2"))).await.map(drop) });
+        stop.reached().await;
+    });
+    let waited = closing.block_on(async {
+        let before = Instant::now();
+        semel.close().await.unwrap();
+        before.elapsed()
+    });
+    assert!(waited >= PATIENCE, "the swap of the second runtime has not arrived, and it waited {waited:?}");
+}
+
 #[tokio::test]
 async fn a_store_that_answers_fewer_swaps_than_it_was_asked_leaves_nobody_waiting() {
     struct Forgetful(MemoryStore);

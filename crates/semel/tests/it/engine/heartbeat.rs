@@ -79,3 +79,17 @@ async fn a_slow_reply_shortens_the_lease_and_never_stretches_it() {
     assert_eq!(before.elapsed(), LEASE);
     assert_eq!(another.claim(Claim::new(&key("1"))).await.unwrap().as_str(), "busy", "the store still waits");
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_the_loss_of_a_lease_that_is_renewed_meanwhile_waits_for_the_new_deadline() {
+    let (semel, _) = engine(|_| Fault::None);
+    let before = Instant::now();
+    let permit = granted(semel.claim(Claim::new(&key("1"))).await.unwrap());
+    let renewal = async {
+        tokio::time::sleep(LEASE / 2).await;
+        permit.renew().await.unwrap();
+    };
+    tokio::join!(permit.lost(), renewal);
+    assert!(permit.is_lost());
+    assert_eq!(before.elapsed(), LEASE / 2 + LEASE, "the lease ran from its renewal");
+}

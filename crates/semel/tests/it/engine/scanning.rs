@@ -102,3 +102,25 @@ async fn a_page_has_as_many_records_as_were_asked_for_and_the_next_goes_on_behin
     }
     assert_eq!((sizes, seen.len()), (vec![4, 4, 2], 10));
 }
+
+#[tokio::test]
+async fn a_filter_takes_whole_words_and_not_what_begins_alike() {
+    let world = World::new();
+    let wanted = Key::scoped(["acme"], "charge", "1").unwrap();
+    let alike = [("acme-2", "charge", "1"), ("acme", "charge-back", "1"), ("acme", "charge", "10")]
+        .map(|(scope, operation, name)| Key::scoped([scope], operation, name).unwrap());
+    for key in alike.iter().chain([&wanted]) {
+        world.run(key).await;
+    }
+    let filters = [
+        (Filter { scope: vec!["acme".into()], ..Filter::default() }, &alike[0]),
+        (Filter { operation: Some("charge".into()), ..Filter::default() }, &alike[1]),
+        (Filter { name: Some("1".into()), ..Filter::default() }, &alike[2]),
+    ];
+    for (filter, refused) in filters {
+        let page = world.semel.scan(Scan { filter, after: None, limit: 10 }).await.unwrap();
+        let shown: Vec<_> = page.records.iter().map(|record| &record.key).collect();
+        assert_eq!((shown.len(), shown.contains(&&wanted)), (3, true), "{shown:?}");
+        assert!(!shown.contains(&refused), "{refused:?} only begins alike");
+    }
+}

@@ -178,3 +178,40 @@ async fn an_unprotected_permit_among_others_has_an_answer_in_its_place() {
     let answers = world.semel.release_all(&permits, "later").await.unwrap();
     assert_eq!(answers, [released, not_holding, released, released]);
 }
+
+#[tokio::test]
+async fn an_unprotected_permit_among_others_does_not_shift_what_each_knows_of_its_record() {
+    let world = World::new();
+    let claims = NAMES
+        .iter()
+        .zip([1, 2, 3])
+        .map(|(name, hours)| Claim::new(&key(name)).retention(Duration::from_hours(hours)));
+    let ClaimedAll::Run(mut permits) = world.semel.claim_all(claims.collect()).await.unwrap() else {
+        panic!()
+    };
+    let why = Error::new(ErrorKind::Unavailable, "the store is away");
+    permits.insert(0, world.semel.unprotected(&Claim::new(&key("4")), &why));
+    world.semel.complete_all(&permits, outcome("paid")).await.unwrap();
+    let mut stored = Vec::new();
+    for permit in &permits {
+        stored.push(world.semel.get(permit.key()).await.unwrap().and_then(|record| record.live_until()));
+    }
+    let known: Vec<_> = permits.iter().map(Permit::remembered_until).collect();
+    assert_eq!(known, stored);
+    assert_eq!(known.iter().flatten().count(), 3);
+}
+
+#[tokio::test]
+async fn claims_that_bring_different_permit_ids_are_refused_and_none_is_claimed() {
+    let world = World::new();
+    let ids = [None, Some(7), Some(8)];
+    let claims = NAMES.iter().zip(ids).map(|(name, id)| {
+        let claim = Claim::new(&key(name));
+        id.map_or(claim.clone(), |id| claim.permit_id(PermitId::new(id)))
+    });
+    let error = world.semel.claim_all(claims.collect()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    for name in NAMES {
+        assert!(world.semel.get(&key(name)).await.unwrap().is_none(), "{name} was claimed");
+    }
+}
