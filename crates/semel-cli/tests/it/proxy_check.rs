@@ -25,7 +25,7 @@ fn a_file_that_is_right_is_printed_with_everything_it_means_and_no_store_is_aske
     let (_folder, file) = written(FILE);
     let printed = check(&file, &[]).fine();
     for line in [
-        "upstream         = \"http://127.0.0.1:3000/\"",
+        "upstream               = \"http://127.0.0.1:3000/\"",
         "lease              = \"30s\"",
         "retention          = \"1d\"",
         "[timeouts]",
@@ -85,7 +85,7 @@ fn the_command_line_goes_before_the_file_and_the_file_before_the_variable() {
     for said in [
         "http://127.0.0.1:9/",
         "= \"127.0.0.1:1\"",
-        "admin            = \"off\"",
+        "admin                  = \"off\"",
         "mismatch             = 400",
         "\"json\"",
         "\"file:b\"",
@@ -170,7 +170,7 @@ fn an_admin_listener_for_everybody_needs_consent() {
     assert!(
         run(line).failed().contains("--admin: is 0.0.0.0:9464, which others than this machine may reach")
     );
-    assert!(run(&format!("{line} --admin-public")).fine().contains("admin_public     = true"));
+    assert!(run(&format!("{line} --admin-public")).fine().contains("admin_public           = true"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub fn canonical(text: &[u8], left_out: &[JsonPath]) -> Option<Vec<u8>> {
 /// What of a JSON text is compared: its canonical form, without what `left_out` names; or, if it has none, its bytes.
 /// The first member names which of the two it is, and belongs to what is digested: no raw text may pass for the
 /// canonical form of another.
-pub fn comparable<'a>(text: &'a [u8], left_out: &[JsonPath]) -> (&'static str, Cow<'a, [u8]>) {
+pub(crate) fn comparable<'a>(text: &'a [u8], left_out: &[JsonPath]) -> (&'static str, Cow<'a, [u8]>) {
     match canonical(text, left_out) {
         Some(form) => ("json", Cow::Owned(form)),
         None => ("raw", Cow::Borrowed(text)),

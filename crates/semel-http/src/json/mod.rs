@@ -12,5 +12,6 @@ mod path;
 mod pieces;
 mod text;
 
-pub use canonical::{canonical, comparable};
+pub use canonical::canonical;
+pub(crate) use canonical::comparable;
 pub use path::{JsonPath, MalformedPath};

@@ -5,12 +5,13 @@ use std::time::Duration;
 use semel::record::{LABEL_BYTES_MAX, PermitId};
 use semel::{Decision, Fingerprint, Key, Lapse, OnOutage, Permit, RecordedOnce as Once};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::outcome::{Outcome, Text, given};
 use crate::access::{Caller, Need};
 use crate::api::problem::{Code, Problem};
-use semel_http::json::comparable;
+use semel_http::json::canonical;
 use semel_ops::record_json::{Content, Id, Moment, OutcomeView, StepView, millis, read_hex};
 
 /// The longest that a request may wait for somebody else's run.
@@ -219,8 +220,14 @@ impl Claim<'_> {
                 }
             },
             (None, Some(request)) => {
-                let (form, request) = comparable(request.get().as_bytes(), &[]);
-                Ok(Some(Fingerprint::of_parts([form.as_bytes(), &request])))
+                let text = request.get().as_bytes();
+                // The canonical form has the fingerprint that `Semel::once` gives the same request: a record that was
+                // stored by one is found by the other, and by earlier versions.
+                let canonical = canonical(text, &[]).and_then(|form| serde_json::from_slice(&form).ok());
+                Ok(Some(match canonical {
+                    Some::<Value>(request) => Fingerprint::of(&request)?,
+                    None => Fingerprint::of_parts([b"raw".as_slice(), text]),
+                }))
             }
         }
     }

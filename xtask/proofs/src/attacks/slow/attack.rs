@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use test_http::{Client, Program, Proxy, Server, Upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -183,14 +184,21 @@ impl<S: AsyncFn(SocketAddr, usize) -> Result<Duration>> Target<'_, S> {
         Ok(slowed)
     }
 
-    /// Where connections are few, others must be seen not to be served: why they were not.
+    /// Where connections are few, and all of them have sent a request and stay open, others must be seen not to be served:
+    /// why they were not. (Connections that never sent a request would give way.)
     pub(super) async fn control(&self, few: usize) -> Result<String> {
-        let mut crowd = Crowd::start(self.address, self.path, few * 2, source);
-        crowd.opened(few * 2, &|| ()).await?;
+        let mut open = Vec::new();
+        for _ in 0..few {
+            let mut stream = TcpStream::connect(self.address).await?;
+            let request = format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", self.path, self.address);
+            stream.write_all(request.as_bytes()).await?;
+            ensure!(stream.read(&mut [0; 4096]).await? > 0, "a request of the control was not answered");
+            open.push(stream);
+        }
         let Err(error) = (self.served)(self.address, 8).await else {
             bail!("the control was not caught: others were served without a free connection");
         };
-        drop(crowd.ended(Duration::ZERO).await?);
+        drop(open);
         Ok(format!("{error:#}"))
     }
 }
