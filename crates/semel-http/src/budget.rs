@@ -150,7 +150,7 @@ impl MemoryBudget {
         }
         let more = |held: usize| held.checked_add(bytes).filter(|held| *held <= all_max);
         // Sequentially consistent, here and in `give_back`: a run that finds no room either sees what was given back, or
-        // is seen to wait by whoever gives it back.
+        // is seen to wait by the one that gives it back.
         let taken = self.held.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
         taken.map_err(|_| NoRoom::InAll)?;
         self.callers.add(places, bytes);

@@ -205,7 +205,7 @@ impl Default for Rules {
             scope: KeyScope::default(),
             lease: semel::LEASE_DEFAULT,
             retention: semel::RETENTION_DEFAULT,
-            // Not the engine's default: behind HTTP nobody sees an attempt number, and "once" must not run twice unasked.
+            // Not the engine's default: an HTTP client sees no attempt number, and "once" must not run twice unasked.
             lapse: Lapse::Hold,
             attempts_max: None,
             on_server_error: OnServerError::default(),

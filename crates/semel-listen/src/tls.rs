@@ -68,7 +68,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// A certificate that was read, and is shown to nobody yet.
+/// A certificate that was read and is not yet in use.
 #[must_use = "nobody is shown it before it is put in place"]
 pub struct Prepared {
     certificate: Certificate,

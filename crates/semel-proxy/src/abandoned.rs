@@ -19,7 +19,7 @@ use super::upstream::UpstreamBody;
 
 /// How long an exchange may go on without its client.
 const GOES_ON_FOR: Duration = Duration::from_secs(1);
-/// How much of an answer is read that nobody wants. What is longer is cut off with its connection.
+/// How much of an abandoned answer is read. What is longer is cut off with its connection.
 const BYTES_MAX: usize = 64 << 10;
 /// How many exchanges may go on so at once. More are cut off at once, with their connections.
 const AT_ONCE_MAX: usize = 256;

@@ -24,7 +24,7 @@ pub(super) struct Source {
     pub(super) before: usize,
 }
 
-/// Asks somebody else who it is.
+/// Asks a function of the application who the caller is.
 type Ask<T> = dyn Fn(&T) -> Option<String> + Send + Sync;
 
 #[derive(Clone)]
@@ -161,7 +161,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A caller by all lines of a header. Empty lines are nobody's credentials: whoever sends them would be one caller
+/// A caller by all lines of a header. Empty lines are no credentials: all who send them would be one caller
 /// with everybody else who does.
 fn header(headers: &HeaderMap, name: &str) -> Option<Caller> {
     let lines = headers.get_all(name).iter().map(HeaderValue::as_bytes);

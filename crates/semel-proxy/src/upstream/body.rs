@@ -29,7 +29,7 @@ enum Source {
     Empty,
     /// What the proxy says itself.
     Own(Box<ResponseBody<UpstreamBody>>),
-    /// From a connection of HTTP/1.1, which nobody else drives. Without a pool it is closed at the end.
+    /// From a connection of HTTP/1.1, which nothing else drives. Without a pool it is closed at the end.
     Http1 { incoming: Incoming, link: Option<Link>, pool: Option<Arc<Pool>> },
     /// From a connection of HTTP/2, and how many bytes are still to come, if its head said so.
     Http2 { incoming: Incoming, left: Option<u64> },

@@ -74,7 +74,7 @@ impl Link {
         self.poll_drive(cx).is_pending() && self.sender.is_ready()
     }
 
-    /// Whether the other side has closed it meanwhile, or sent bytes that nobody asked for: those would be taken for the
+    /// Whether the other side has closed it meanwhile, or sent bytes without a request: those would be taken for the
     /// answer to the next request. The runtime may not have heard of either yet, so the socket is asked.
     pub(super) fn is_dead(&self) -> bool {
         if self.ended || self.sender.is_closed() {

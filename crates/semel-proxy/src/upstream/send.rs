@@ -93,7 +93,7 @@ pub(crate) enum Failure {
     TooSlow(Duration),
     /// The client did not send all of it.
     Incomplete,
-    /// The client left, and nobody waits for the answer.
+    /// The client left; the answer is not awaited.
     Abandoned,
     /// The upstream speaks something else now, which nobody asked for.
     Switched,

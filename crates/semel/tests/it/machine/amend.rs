@@ -72,7 +72,7 @@ fn a_run_may_note_that_its_outcome_is_unknown_and_nothing_else_changes() {
             let (Some(before), Some(write)) = (before, ruling.write) else { continue };
             let after = write.next.stamp(NEXT_VERSION, stamped_at(moment));
             assert_eq!((before.outcome_is_unknown(), after.outcome_is_unknown()), (false, true));
-            // Whoever reads the steps does not see it.
+            // Readers of the steps do not see it.
             assert!(before.finished_steps().eq(after.finished_steps()));
             // The retry of a lost reply changes nothing.
             assert_eq!(
