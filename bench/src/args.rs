@@ -229,7 +229,7 @@ pub(crate) enum HttpPart {
     Proxy,
     /// Requests that do not wait for answers, at shares of what was reached
     OpenLoop,
-    /// Ten thousand connections that send nothing
+    /// Thousands of connections that send nothing
     Idle,
 }
 

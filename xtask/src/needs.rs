@@ -69,6 +69,8 @@ const FOR_TESTS: &[Need] = &[
     Need { look: Look::Version("python3", "--version"), package: "python3" },
     Need { look: Look::Version("node", "--version"), package: "nodejs" },
     Need { look: Look::Version("tsc", "--version"), package: "node-typescript" },
+    Need { look: Look::Version("npm", "--version"), package: "npm" },
+    Need { look: Look::Programs(&["promtool"]), package: "prometheus" },
     NGINX,
     BROWSER,
 ];

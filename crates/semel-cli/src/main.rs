@@ -10,6 +10,7 @@
 //! - [`proxy`]: `semel proxy`, safe retries for a service that is not changed.
 //! - [`service`], [`telemetry`]: how a running process is told to reload and to stop, and what it says of itself.
 //! - [`consume`]: `semel consume`, a command for each event of a stream, once. [`offsets`], [`receipts`]: what it has read and done.
+//! - [`operator`], [`audit_arg`]: what operators do to records, and where that is written down.
 //! - [`mod@keys`]: `semel keys`, to find one record, look at it, and settle it.
 //! - [`sweep`], [`stats`], [`watch`], [`check`], [`migrate`]: the store as a whole.
 //! - [`transfer`]: `semel export` and `semel import`.
@@ -18,6 +19,7 @@
 //! - [`shell`]: completions and man pages. [`terminal`]: what people see.
 
 mod args;
+mod audit_arg;
 mod bench;
 mod check;
 mod consume;
@@ -26,6 +28,7 @@ mod file;
 mod keys;
 mod migrate;
 mod offsets;
+mod operator;
 mod proxy;
 mod receipts;
 mod serve;

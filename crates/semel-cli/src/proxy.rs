@@ -95,11 +95,7 @@ impl ProxyArgs {
         };
         eprintln!("semel proxy: {}", summary.lines().join("\n  "));
         let reload = |proxy: &Proxy| reload(proxy, &tokens, self.settings(&overrides)?);
-        let drain = async |proxy: Proxy| {
-            let drained = proxy.drain().await;
-            (drained.finished, drained.cut_off)
-        };
-        service.run(proxy, reload, drain).await;
+        service.run(proxy, reload).await;
         telemetry.end().await;
         Ok(())
     }

@@ -18,7 +18,9 @@ use semel_stream::{EventRecord, EventState, Pipeline, ReceiptFilter, ReceiptsAft
 use serde_json::json;
 
 use crate::args::{Scope, at_least_one, refused};
+use crate::audit_arg::AuditArg;
 use crate::keys::{self, Found, Shown};
+use crate::operator::Actor;
 use crate::store_arg::StoreArg;
 use crate::terminal::{Bar, Cell, Column, Consent, Table, bytes, counted, moment, out, style, text};
 
@@ -104,6 +106,8 @@ enum EventCommand {
         #[arg(long, value_name = "TEXT", default_value = keys::REASON)]
         reason: String,
         #[command(flatten)]
+        audit: AuditArg,
+        #[command(flatten)]
         consent: Consent,
     },
 }
@@ -116,9 +120,9 @@ impl ReceiptsArgs {
                 event.known(store).await.and_then(|(_, found)| keys::show(&found, Shown { outcome, json }))
             }
             Some(EventCommand::Record { event, consent }) => event.record(store, consent).await,
-            Some(EventCommand::Release { event, reason, consent }) => {
+            Some(EventCommand::Release { event, reason, audit, consent }) => {
                 let (store, found) = event.known(store).await?;
-                keys::release(&store, &found, &reason, consent).await
+                keys::release(Actor::on(&store, &audit)?, &found, &reason, consent).await
             }
         }
     }

@@ -92,11 +92,7 @@ impl ServeArgs {
             }
             Ok(format!(", {}", counted(settings.tokens.len() as u64, "token")))
         };
-        let drain = async |server: Server| {
-            let drained = server.drain().await;
-            (drained.finished, drained.cut_off)
-        };
-        service.run(server, reload, drain).await;
+        service.run(server, reload).await;
         telemetry.end().await;
         Ok(())
     }

@@ -2,10 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use semel_config::{Errors, value};
-use semel_listen::raise_open_files;
+use semel_config::{Errors, span, value};
+use semel_listen::{Drained, raise_open_files};
+use semel_proxy::Proxy;
+use semel_server::serve::Server;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::terminal::counted;
@@ -44,40 +47,93 @@ impl Service {
         }
     }
 
-    /// Reloads at every SIGHUP, and drains at the first SIGTERM or SIGINT: requests that finished, and that were cut off.
-    pub(crate) async fn run<S>(
-        mut self,
-        running: S,
-        reload: impl Fn(&S) -> Result<String>,
-        drain: impl AsyncFnOnce(S) -> (usize, usize),
-    ) {
+    /// Reloads at every SIGHUP, and stops at the first SIGTERM or SIGINT. A second one ends it at once.
+    pub(crate) async fn run<S: Stoppable>(mut self, running: S, reload: impl Fn(&S) -> Result<String>) {
         let name = self.name;
-        loop {
+        let kind = loop {
             tokio::select! {
                 _ = self.hangup.recv() => match reload(&running) {
                     Ok(what) => eprintln!("{name}: reloaded{what}"),
                     Err(error) => eprintln!("{name}: not reloaded, everything stays as it was: {error:#}"),
                 },
-                () = self.stop.next() => break,
+                kind = self.stop.next() => break kind,
             }
-        }
-        eprintln!("{name}: stopping; what runs may finish, nothing new is taken");
+        };
         tokio::select! {
-            (finished, cut_off) = drain(running) => {
-                let finished = counted(finished as u64, "request");
-                match cut_off {
+            drained = Box::pin(stopped(name, running, kind)) => {
+                let finished = counted(drained.finished as u64, "request");
+                match drained.cut_off {
                     0 => eprintln!("{name}: stopped; {finished} finished, none was cut off"),
                     _ => eprintln!(
                         "{name}: stopped; {finished} finished, {} cut off: {}",
-                        counted(cut_off as u64, "request"),
+                        counted(drained.cut_off as u64, "request"),
                         self.cut_off
                     ),
                 }
             }
-            // Whoever says so twice means it.
-            () = self.stop.next() => eprintln!("{name}: stopped at once"),
+            // The second signal is meant.
+            _ = self.stop.next() => eprintln!("{name}: stopped at once"),
         }
     }
+}
+
+/// Stops in order. Only a process that may be behind a load balancer serves on for a while.
+async fn stopped(name: &str, running: impl Stoppable, kind: StopKind) -> Drained {
+    let grace = running.grace();
+    if kind == StopKind::Terminate && !grace.is_zero() {
+        let grace = span::written(grace);
+        eprintln!("{name}: stopping; /readyz fails from now on, new requests are taken for {grace} more");
+        running.leave().await;
+    }
+    eprintln!("{name}: stopping; requests in flight may finish, nothing new is taken");
+    running.drain().await
+}
+
+/// A process that can stop in order.
+pub(crate) trait Stoppable {
+    /// How long it serves on before it drains.
+    fn grace(&self) -> Duration;
+    /// Serves on for that long, and says that it is not ready.
+    async fn leave(&self);
+    /// Lets requests in flight finish.
+    async fn drain(self) -> Drained;
+}
+
+impl Stoppable for Server {
+    fn grace(&self) -> Duration {
+        self.grace()
+    }
+
+    async fn leave(&self) {
+        self.leave().await;
+    }
+
+    async fn drain(self) -> Drained {
+        self.drain().await
+    }
+}
+
+impl Stoppable for Proxy {
+    fn grace(&self) -> Duration {
+        self.grace()
+    }
+
+    async fn leave(&self) {
+        self.leave().await;
+    }
+
+    async fn drain(self) -> Drained {
+        self.drain().await
+    }
+}
+
+/// Which signal told a process to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopKind {
+    /// SIGINT: a person at a terminal, behind no load balancer.
+    Interrupt,
+    /// SIGTERM: whatever supervises the process.
+    Terminate,
 }
 
 /// SIGTERM and SIGINT.
@@ -91,10 +147,10 @@ impl StopSignals {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    pub(crate) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) -> StopKind {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => StopKind::Interrupt,
+            _ = self.terminate.recv() => StopKind::Terminate,
         }
     }
 }

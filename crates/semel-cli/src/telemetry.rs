@@ -33,7 +33,6 @@ impl Telemetry {
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(std::io::stderr)
             .with_ansi(false)
-            .without_time()
             .with_target(false)
             .with_filter(said);
         tracing_subscriber::registry()

@@ -23,12 +23,13 @@ const TOP: [&str; 15] = [
 const PROXY_TABLES: [&str; 9] =
     ["principal", "headers", "key", "statuses", "rules", "quotas", "tls", "bounds", "timeouts"];
 /// Names that every route may have of its own.
-const RULES: [&str; 14] = [
+const RULES: [&str; 15] = [
     "methods",
     "scope",
     "lease",
     "retention",
     "lapse",
+    "probe",
     "attempts_max",
     "on_server_error",
     "statuses_not_kept",

@@ -120,6 +120,11 @@ where
 }
 
 impl<B> RequestBody<B> {
+    /// No bytes: for a request that does not come from a client.
+    pub fn empty() -> Self {
+        Self::whole(Whole::default())
+    }
+
     pub(crate) fn streaming(body: B) -> Self {
         Self { kind: Request::Streaming { body } }
     }

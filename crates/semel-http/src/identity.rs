@@ -1,12 +1,10 @@
 //! The identity of a covered request: its key, the caller that the key belongs to, the target that the client asked for,
 //! and a label for people.
 
-use std::borrow::Cow;
-
 use http::uri::PathAndQuery;
 use http::{Extensions, Uri, request};
 use semel::record::{LABEL_BYTES_MAX, Record};
-use semel::{Error, ErrorKind, Fingerprint, Key, OnOutage, Permit, RecordId};
+use semel::{Claim, Error, ErrorKind, Fingerprint, Key, OnOutage, Permit, RecordId};
 use tokio::time::timeout;
 
 use crate::caller::Caller;
@@ -15,6 +13,7 @@ use crate::key::key_of;
 use crate::layer::Inner;
 use crate::problem::{Code, Problem};
 use crate::profile::{KeyPresence, KeyScope, Rules};
+use crate::scratch::with_text;
 
 /// The target of a request as its client sent it: a request extension, for frameworks that strip a prefix of the path
 /// before the layer sees it.
@@ -65,7 +64,8 @@ pub(crate) fn identify(inner: &Inner, rules: &Rules, parts: &request::Parts) -> 
     let target = client_target(&parts.extensions, &parts.uri);
     let scoped = |target: &Uri, host: Option<&str>| {
         let scope = inner.settings.scope.iter().map(String::as_str).chain(host).chain([caller.as_str()]);
-        let key = Key::scoped(scope, &operation(rules.scope, parts, target), &name);
+        let key =
+            with_operation(rules.scope, parts, target, |operation| Key::scoped(scope, operation, &name));
         key.map_err(|error| Problem::new(Code::KeyMalformed, error.to_string()))
     };
     let full = || scoped(target, inner.settings.hosts.scope_part(target, &parts.headers).as_deref());
@@ -134,23 +134,31 @@ async fn stored(inner: &Inner, rules: &Rules, key: &Key) -> semel::Result<Option
 }
 
 /// What a key is unique within, beside its scope. A method, path and query that are too long are digested.
-fn operation(scope: KeyScope, parts: &request::Parts, target: &Uri) -> Cow<'static, str> {
+fn with_operation<T>(
+    scope: KeyScope,
+    parts: &request::Parts,
+    target: &Uri,
+    read: impl FnOnce(&str) -> T,
+) -> T {
     match scope {
-        KeyScope::Caller => return Cow::Borrowed("http"),
+        KeyScope::Caller => return read("http"),
         KeyScope::Route => {}
     }
     let target = target.path_and_query().map_or("/", PathAndQuery::as_str);
-    let operation = format!("{} {target}", parts.method);
-    if operation.len() <= semel::PART_BYTES_MAX {
-        return operation.into();
-    }
-    let digest = Fingerprint::of_parts([operation.as_bytes()]);
-    format!("{} digest:{}", parts.method, RecordId::from_bytes(*digest.as_bytes())).into()
+    with_text(format_args!("{} {target}", parts.method), |operation| {
+        if operation.len() <= semel::PART_BYTES_MAX {
+            return read(operation);
+        }
+        let digest = Fingerprint::of_parts([operation.as_bytes()]);
+        read(&format!("{} digest:{}", parts.method, RecordId::from_bytes(*digest.as_bytes())))
+    })
 }
 
-/// Method and path, in words for people, cut to what a label may have. Without the query, which may hold secrets.
-pub(crate) fn label(parts: &request::Parts) -> String {
-    let mut label = format!("{} {}", parts.method, client_target(&parts.extensions, &parts.uri).path());
-    label.truncate(label.floor_char_boundary(LABEL_BYTES_MAX));
-    label
+/// The claim with its label: method and path, in words for people, cut to what a label may have. Without the query, which may hold secrets.
+pub(crate) fn labelled(claim: Claim, parts: &request::Parts) -> Claim {
+    let path = client_target(&parts.extensions, &parts.uri).path();
+    with_text(format_args!("{} {path}", parts.method), |label| {
+        label.truncate(label.floor_char_boundary(LABEL_BYTES_MAX));
+        claim.label(label)
+    })
 }

@@ -1,5 +1,6 @@
 //! The key of a request, from its headers: quoted or bare, once, and from several sources only if they agree.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
@@ -70,7 +71,11 @@ impl fmt::Display for Malformed {
 impl Error for Malformed {}
 
 /// The key that a request carries, if it carries one.
-pub(crate) fn key_of(headers: &HeaderMap, names: &Names, form: KeyForm) -> Result<Option<String>, Malformed> {
+pub(crate) fn key_of<'a>(
+    headers: &'a HeaderMap,
+    names: &Names,
+    form: KeyForm,
+) -> Result<Option<Cow<'a, str>>, Malformed> {
     let mut found = key_in(headers, &names.key, form)?.map(|key| (&names.key, key));
     for alias in &names.key_aliases {
         let Some(key) = key_in(headers, alias, form)? else { continue };
@@ -87,7 +92,11 @@ pub(crate) fn key_of(headers: &HeaderMap, names: &Names, form: KeyForm) -> Resul
 }
 
 /// The key that the header `name` holds.
-fn key_in(headers: &HeaderMap, name: &HeaderName, form: KeyForm) -> Result<Option<String>, Malformed> {
+fn key_in<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+    form: KeyForm,
+) -> Result<Option<Cow<'a, str>>, Malformed> {
     let mut lines = headers.get_all(name).iter();
     let Some(line) = lines.next() else { return Ok(None) };
     let malformed = |fault| Malformed { header: name.clone(), fault };
@@ -99,13 +108,13 @@ fn key_in(headers: &HeaderMap, name: &HeaderName, form: KeyForm) -> Result<Optio
     read(line, form).map(Some).map_err(malformed)
 }
 
-fn read(line: &HeaderValue, form: KeyForm) -> Result<String, Fault> {
+fn read(line: &HeaderValue, form: KeyForm) -> Result<Cow<'_, str>, Fault> {
     // Only spaces: a tab is no part of a structured field, and no server leaves one at the ends of a value.
     let value = trimmed(line.as_bytes());
     let key = match value {
         [] => return Err(Fault::Empty),
         [b'"', ..] => quoted(value)?,
-        _ => unquoted(value, form.unquoted)?,
+        _ => Cow::Borrowed(unquoted(value, form.unquoted)?),
     };
     // A name of the engine is bounded, too, and its refusal would come too late to name the header.
     let chars_max = form.chars_max.min(semel::NAME_BYTES_MAX);
@@ -113,7 +122,7 @@ fn read(line: &HeaderValue, form: KeyForm) -> Result<String, Fault> {
         "" => Err(Fault::Empty),
         text if text.len() > chars_max => Err(Fault::TooLong { chars_max }),
         text if text.len() == key.len() => Ok(key),
-        text => Ok(text.to_owned()),
+        text => Ok(Cow::Owned(text.to_owned())),
     }
 }
 
@@ -124,9 +133,9 @@ fn trimmed(mut value: &[u8]) -> &[u8] {
     value
 }
 
-fn quoted(value: &[u8]) -> Result<String, Fault> {
+fn quoted(value: &[u8]) -> Result<Cow<'_, str>, Fault> {
     match structured::string(value) {
-        Ok(text) => Ok(text.into_owned()),
+        Ok(text) => Ok(text),
         Err(_) if !value.is_ascii() => Err(Fault::NotAscii),
         Err(_) if starts_a_list(value) => Err(Fault::TwoKeys),
         Err(_) => Err(Fault::NotAString),
@@ -147,7 +156,7 @@ fn starts_a_list(value: &[u8]) -> bool {
     quotes.any(|after| after.contains(&b','))
 }
 
-fn unquoted(value: &[u8], policy: UnquotedKeys) -> Result<String, Fault> {
+fn unquoted(value: &[u8], policy: UnquotedKeys) -> Result<&str, Fault> {
     // First: quotes would not help, so a key must not be refused for the want of them.
     if !value.is_ascii() {
         return Err(Fault::NotAscii);
@@ -159,7 +168,7 @@ fn unquoted(value: &[u8], policy: UnquotedKeys) -> Result<String, Fault> {
     // An apostrophe in front is somebody's idea of a quote, and the vectors refuse it; inside it is a character as any other.
     let is_quoted_otherwise = value.first() == Some(&b'\'');
     match str::from_utf8(value) {
-        Ok(text) if value.iter().all(is_plain) && !is_quoted_otherwise => Ok(text.to_owned()),
+        Ok(text) if value.iter().all(is_plain) && !is_quoted_otherwise => Ok(text),
         _ if value.contains(&b',') => Err(Fault::TwoKeys),
         _ => Err(Fault::NotPlain),
     }

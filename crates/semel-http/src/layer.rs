@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use semel::{Key, Result, Semel};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tower_layer::Layer;
 
 use crate::budget::MemoryBudget;
@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     /// Written twice for every run, so it is a plain number; those who wait for the last of them are rare.
     running: AtomicUsize,
     none_running: Notify,
+    /// A place for each probe that may be in flight.
+    pub(crate) probes: Semaphore,
 }
 
 impl IdempotencyLayer {
@@ -126,6 +128,7 @@ impl Shared {
             budget: MemoryBudget::new(settings.held_bytes_max, settings.caller_held_bytes_max),
             running: AtomicUsize::new(0),
             none_running: Notify::new(),
+            probes: Semaphore::new(settings.probes_in_flight_max.min(Semaphore::MAX_PERMITS)),
         }
     }
 

@@ -8,6 +8,8 @@
 //!   have keys of their own.
 //! - `exchange`: decision and run as one future. [`body`](RequestBody): what both sides read.
 //! - [`stored_response`](Reply): a response as an outcome, and its replay. `header_filter`: which headers are kept.
+//! - [`probe`](Probe): what became of a run whose end is not known.
+//! - [`http_record`](HttpRecord): a record of the layer as people read it.
 //! - `key`, [`structured`]: the key. [`json`], `fingerprint`: what makes two requests the same.
 //! - [`caller`](Principal): who a caller is. `quota`: how much one may use. `budget`: how much memory all may.
 //! - [`profile`](Profile), [`settings`](Settings): what clients see, as data. [`problem`](Problem): refusals.
@@ -25,16 +27,19 @@ mod extract;
 mod fingerprint;
 mod header_filter;
 mod hosts;
+mod http_record;
 mod identity;
 pub mod json;
 mod key;
 mod layer;
 mod openapi;
+mod probe;
 mod problem;
 mod profile;
 mod quota;
 mod refusal;
 mod routes;
+mod scratch;
 mod service;
 mod settings;
 mod settle;
@@ -50,9 +55,11 @@ pub use exchange::ResponseFuture;
 #[cfg(feature = "axum")]
 pub use extract::Granted;
 pub use hosts::Hosts;
+pub use http_record::HttpRecord;
 pub use identity::{KeyIdentity, OriginalTarget};
 pub use layer::IdempotencyLayer;
 pub use openapi::openapi_fragment;
+pub use probe::{Probe, ProbeAnswer, ProbeRequest};
 pub use problem::{Code, Problem};
 pub use profile::{
     BODY_BYTES_MAX_DEFAULT, KEY_CHARS_MAX_DEFAULT, KeyForm, KeyPresence, KeyScope, Names, OnServerError,
@@ -61,4 +68,4 @@ pub use profile::{
 pub use service::Idempotency;
 pub use settings::{Quotas, Route, Settings};
 pub use settle::Settle;
-pub use stored_response::Reply;
+pub use stored_response::{Reply, StoredResponse};

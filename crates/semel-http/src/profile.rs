@@ -6,6 +6,7 @@ use http::{HeaderName, Method, StatusCode};
 use semel::{Lapse, OnOutage};
 
 use crate::json::JsonPath;
+use crate::probe::Probe;
 use crate::problem::Code;
 
 /// How semel behaves towards clients. [`Profile::ietf`] is the default; every field may be set.
@@ -95,6 +96,8 @@ pub struct Rules {
     /// What happens after the lease of a run whose end is not known: `Hold` (the default here) keeps the key until an
     /// operator decides, `Rerun` lets a retry run as the next attempt.
     pub lapse: Lapse,
+    /// Finds out, for a retry, what became of such a run. With a probe, `lapse` is `Hold` whatever it says.
+    pub probe: Option<Probe>,
     /// How many runs may be granted before the key is held; `None` for no bound.
     pub attempts_max: Option<u32>,
     /// What a 5xx of the handler means.
@@ -207,6 +210,7 @@ impl Default for Rules {
             retention: semel::RETENTION_DEFAULT,
             // Not the engine's default: an HTTP client sees no attempt number, and "once" must not run twice unasked.
             lapse: Lapse::Hold,
+            probe: None,
             attempts_max: None,
             on_server_error: OnServerError::default(),
             statuses_not_kept: [401, 403, 408, 413, 415, 425, 429]

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, response};
-use semel::record::State;
-use semel::{Busy, Error, ErrorKind, Lapse};
+use semel::machine::claim::PROBE_PAUSE;
+use semel::record::{HoldReason, State};
+use semel::{Busy, Error, ErrorKind, Held, Lapse};
 
 use crate::budget::NoRoom;
 use crate::decided::Decided;
 use crate::problem::{Code, Problem, whole_seconds};
+use crate::profile::Rules;
 
 /// When to come back to what may be there again any moment.
 pub(crate) const SOON: Duration = Duration::from_secs(1);
@@ -85,7 +87,19 @@ pub(crate) fn mismatch() -> Problem {
     )
 }
 
-pub(crate) fn held() -> Problem {
+/// With a probe, a retry may find out more once the probe may be asked again: after its pause, or at once if it was not asked
+/// because too many were.
+pub(crate) fn held(held: &Held, rules: &Rules) -> Problem {
+    let problem = held_for_review();
+    match &held.record().state {
+        State::Held(state) if rules.probe.is_some() && state.reason != HoldReason::Attempts => {
+            problem.retry_after(if state.probed_at.is_some() { PROBE_PAUSE } else { SOON })
+        }
+        State::Held(_) | State::Running(_) | State::Done(_) | State::Released(_) => problem,
+    }
+}
+
+fn held_for_review() -> Problem {
     Problem::new(
         Code::OutcomeHeld,
         "A run was started and nobody knows how it ended. It is held until somebody has looked; nothing runs meanwhile.",

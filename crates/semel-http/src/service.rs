@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
+use semel::Permit;
 use tower_service::Service;
 
 use crate::body::{RequestBody, ResponseBody};
@@ -73,11 +74,14 @@ where
         if !has_key && rules.key == KeyPresence::Optional {
             return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
         }
-        let (parts, body) = request.into_parts();
-        let is_claimed = claimed_outside(layer, rules, &parts);
-        let request = Request::from_parts(parts, body);
-        if is_claimed {
-            return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
+        let mut request = request;
+        if request.extensions().get::<Permit>().is_some() {
+            let (parts, body) = request.into_parts();
+            let is_claimed = claimed_outside(layer, rules, &parts);
+            request = Request::from_parts(parts, body);
+            if is_claimed {
+                return ResponseFuture::passing(self.service.call(request.map(RequestBody::streaming)));
+            }
         }
         // The one that was ready is the one to be called; its clone may not be.
         let clone = self.service.clone();

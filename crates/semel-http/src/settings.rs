@@ -33,6 +33,9 @@ pub struct Settings {
     /// How many of these bytes one caller may hold with requests and replays; past that, what it sends is refused with
     /// 503 and others are served. By default a quarter of all, but not less than 4 MiB.
     pub caller_held_bytes_max: Option<usize>,
+    /// How many [probes](crate::Probe) may wait for their answers at once. Past that, a retry finds its key held and is asked
+    /// to come back after a second.
+    pub probes_in_flight_max: usize,
 }
 
 impl Settings {
@@ -76,6 +79,7 @@ impl Default for Settings {
             body_timeout: Duration::from_mins(1),
             held_bytes_max: 256 << 20,
             caller_held_bytes_max: None,
+            probes_in_flight_max: 64,
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::header_filter::{self, is_never_kept};
 use crate::problem::{Code, Problem};
 use crate::profile::Names;
 use crate::refusal::{SOON, overloaded};
+use crate::scratch::with_text;
 use crate::settle::Settle;
 
 /// What every kept reply starts with; its last byte is the version of the form.
@@ -52,14 +53,42 @@ pub struct Reply {
     pub(crate) body: Bytes,
 }
 
-/// What a record has to say about the first response.
+/// What a record keeps of the first response.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "taken apart at once; a box would cost more than the move")]
-enum Stored {
-    /// All of it.
+pub enum StoredResponse {
+    /// All of it: retries get exactly this.
     Whole(Reply),
-    /// Only that there was one, and its status if that is known.
+    /// Only that there was one, and its status if that is known: retries get 409 `outcome_not_kept`.
     NotKept(Option<StatusCode>),
+}
+
+impl StoredResponse {
+    /// The response in an outcome, validated as untrusted input. An outcome that no response made is
+    /// [`NotKept`](Self::NotKept) without a status.
+    pub fn of(outcome: &Outcome) -> Result<Self> {
+        let whole = outcome.bytes();
+        match whole.strip_prefix(&MAGIC) {
+            None => Ok(Self::NotKept(None)),
+            Some(rest) => read(&whole.slice_ref(rest)).ok_or_else(unreadable),
+        }
+    }
+
+    /// The status of the first response, if that is known.
+    pub fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Whole(reply) => Some(reply.status),
+            Self::NotKept(status) => *status,
+        }
+    }
+
+    /// The media type of the first response, if it was kept and has one.
+    pub fn content_type(&self) -> Option<&str> {
+        match self {
+            Self::Whole(reply) => reply.headers.get(CONTENT_TYPE)?.to_str().ok(),
+            Self::NotKept(_) => None,
+        }
+    }
 }
 
 impl Reply {
@@ -89,6 +118,47 @@ impl Reply {
         Ok(self)
     }
 
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The headers.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// The trailers, if there are any.
+    pub fn trailers(&self) -> Option<&HeaderMap> {
+        self.trailers.as_ref()
+    }
+
+    /// The body.
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// The outcome, if a retry would get exactly this reply. Otherwise the error names what a replay could not have: an interim
+    /// status, a body under a status that has none, or a header that is never replayed.
+    pub fn replayable_outcome(&self) -> Result<Outcome> {
+        let status = self.status.as_u16();
+        if !(200..600).contains(&status) {
+            return Err(invalid(format!(
+                "{status} cannot be the final status of a response; use 200 to 599"
+            )));
+        }
+        if matches!(status, 204 | 205 | 304) && !self.body.is_empty() {
+            return Err(invalid(format!("a response with status {status} has no body; leave the body out")));
+        }
+        let kept: usize = header_filter::headers(&self.headers, None).count();
+        if kept < self.headers.len() {
+            let is_dropped = |name: &&HeaderName| is_never_kept(name) || **name == CONTENT_LENGTH;
+            let dropped = self.headers.keys().find(is_dropped).map_or("connection", HeaderName::as_str);
+            return Err(invalid(format!("the header `{dropped}` is never replayed; leave it out")));
+        }
+        Ok(self.outcome())
+    }
+
     /// The reply as the outcome that retries are answered with.
     pub fn outcome(&self) -> Outcome {
         outcome(self.status, &self.headers, self.trailers.as_ref(), Some(&self.body), None)
@@ -101,6 +171,13 @@ impl Reply {
         *response.headers_mut() = self.headers;
         response.extensions_mut().insert(Settle::Completed);
         response
+    }
+}
+
+impl From<Response<Bytes>> for Reply {
+    fn from(response: Response<Bytes>) -> Self {
+        let (parts, body) = response.into_parts();
+        Self { status: parts.status, headers: parts.headers, trailers: None, body }
     }
 }
 
@@ -164,31 +241,22 @@ fn put_headers(bytes: &mut Vec<u8>, headers: &HeaderMap, allowed: Option<&[Heade
     }
 }
 
-/// What a record says. An outcome that no response made, such as a person's, is known to be one, and not kept.
-fn stored(outcome: &Outcome) -> Result<Stored> {
-    let whole = outcome.bytes();
-    match whole.strip_prefix(&MAGIC) {
-        None => Ok(Stored::NotKept(None)),
-        Some(rest) => read(&whole.slice_ref(rest)).ok_or_else(unreadable),
-    }
-}
-
-fn read(bytes: &Bytes) -> Option<Stored> {
+fn read(bytes: &Bytes) -> Option<StoredResponse> {
     let mut rest: &[u8] = bytes;
     let form = take(&mut rest, 1)?.first().copied()?;
     let status = StatusCode::from_u16(u16::from_be_bytes(take(&mut rest, 2)?.try_into().ok()?)).ok()?;
     if form == WITHOUT_BODY {
-        return rest.is_empty().then_some(Stored::NotKept(Some(status)));
+        return rest.is_empty().then_some(StoredResponse::NotKept(Some(status)));
     }
     if form != WITH_BODY {
         return None;
     }
     if status.is_informational() {
-        return Some(Stored::NotKept(Some(status)));
+        return Some(StoredResponse::NotKept(Some(status)));
     }
     let headers = read_headers(bytes, &mut rest, ADDED_HEADERS)?;
     let trailers = Some(read_headers(bytes, &mut rest, 0)?).filter(|trailers| !trailers.is_empty());
-    Some(Stored::Whole(Reply { status, headers, trailers, body: bytes.slice_ref(rest) }))
+    Some(StoredResponse::Whole(Reply { status, headers, trailers, body: bytes.slice_ref(rest) }))
 }
 
 /// Reads headers, with room for as many `more`. Their values share the bytes of the record.
@@ -225,9 +293,9 @@ pub(crate) fn replayed<R>(
     names: &Names,
     mut reserved: Reserved,
 ) -> Result<Response<ResponseBody<R>>, Problem> {
-    let Reply { status, headers, trailers, body } = match stored(replay.outcome()) {
-        Ok(Stored::Whole(first)) => first,
-        Ok(Stored::NotKept(status)) => return Err(not_kept(status)),
+    let Reply { status, headers, trailers, body } = match StoredResponse::of(replay.outcome()) {
+        Ok(StoredResponse::Whole(first)) => first,
+        Ok(StoredResponse::NotKept(status)) => return Err(not_kept(status)),
         Err(error) => return Err(cannot_be_read(&error)),
     };
     let length = body.len();
@@ -237,13 +305,19 @@ pub(crate) fn replayed<R>(
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     if !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
-        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        insert_length(response.headers_mut(), length);
     }
     response.headers_mut().insert(names.replayed.clone(), HeaderValue::from_static("true"));
     insert_expiry(response.headers_mut(), names, replay.remembered_until());
     let key = Some(replay.record().key.id());
     response.extensions_mut().insert(Decided { decision: DecisionKind::Replay, code: None, key });
     Ok(response)
+}
+
+/// Says how long the body is. A value that is made of a number is allocated twice, one of its digits once.
+fn insert_length(headers: &mut HeaderMap, length: usize) {
+    let value = with_text(format_args!("{length}"), |digits| HeaderValue::from_str(digits));
+    headers.insert(CONTENT_LENGTH, value.unwrap_or_else(|_| HeaderValue::from(length)));
 }
 
 /// Says until when a retry is safe. Whole seconds, rounded down: a second too early harms no client.
@@ -289,6 +363,10 @@ fn cannot_be_read(error: &Error) -> Problem {
     Problem::new(Code::StoreUnavailable, detail).retry_after(SOON)
 }
 
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::Invalid, message)
+}
+
 fn unreadable() -> Error {
     Error::new(
         ErrorKind::Corrupt,
@@ -306,8 +384,23 @@ mod tests {
     }
 
     #[test]
+    fn h58_what_a_retry_could_not_get_is_refused_by_name() {
+        let refused = |reply: Reply| reply.replayable_outcome().unwrap_err().to_string();
+        assert!(refused(Reply::new(StatusCode::PROCESSING, "")).contains("102"));
+        assert!(refused(Reply::new(StatusCode::NO_CONTENT, "body")).contains("204"));
+        for name in ["set-cookie", "connection", "content-length", "date"] {
+            let reply = Reply::new(StatusCode::CREATED, "").header(name, "1").unwrap();
+            assert!(refused(reply).contains(name), "{name}");
+        }
+        let fine = reply().replayable_outcome().unwrap();
+        assert_eq!(fine.bytes(), reply().outcome().bytes());
+    }
+
+    #[test]
     fn a_reply_is_read_as_it_was_written() {
-        let Stored::Whole(read) = stored(&reply().outcome()).unwrap() else { panic!("was kept") };
+        let StoredResponse::Whole(read) = StoredResponse::of(&reply().outcome()).unwrap() else {
+            panic!("was kept")
+        };
         assert_eq!((read.status, read.body), (StatusCode::CREATED, reply().body));
         assert_eq!(read.headers, reply().headers);
     }
@@ -315,7 +408,10 @@ mod tests {
     #[test]
     fn a_reply_without_its_body_is_known_by_its_status() {
         let outcome = outcome(StatusCode::ACCEPTED, &HeaderMap::new(), None, None, None);
-        assert!(matches!(stored(&outcome), Ok(Stored::NotKept(Some(StatusCode::ACCEPTED)))));
+        assert!(matches!(
+            StoredResponse::of(&outcome),
+            Ok(StoredResponse::NotKept(Some(StatusCode::ACCEPTED)))
+        ));
     }
 
     #[test]
@@ -329,12 +425,18 @@ mod tests {
         let mut bytes = MAGIC.to_vec();
         bytes.extend([WITH_BODY, 0, 103, 0, 0, 0, 0]);
         let outcome = Outcome::success(bytes);
-        assert!(matches!(stored(&outcome), Ok(Stored::NotKept(Some(StatusCode::EARLY_HINTS)))));
+        assert!(matches!(
+            StoredResponse::of(&outcome),
+            Ok(StoredResponse::NotKept(Some(StatusCode::EARLY_HINTS)))
+        ));
     }
 
     #[test]
     fn what_no_response_made_is_not_kept() {
-        assert!(matches!(stored(&Outcome::success("done by hand")), Ok(Stored::NotKept(None))));
+        assert!(matches!(
+            StoredResponse::of(&Outcome::success("done by hand")),
+            Ok(StoredResponse::NotKept(None))
+        ));
     }
 
     #[test]
@@ -342,13 +444,17 @@ mod tests {
         let whole = reply().outcome().bytes().to_vec();
         for length in MAGIC.len()..whole.len().saturating_sub(reply().body.len()) {
             let cut = Outcome::success(whole[..length].to_vec());
-            assert_eq!(stored(&cut).err().map(|error| error.kind()), Some(ErrorKind::Corrupt), "{length}");
+            assert_eq!(
+                StoredResponse::of(&cut).err().map(|error| error.kind()),
+                Some(ErrorKind::Corrupt),
+                "{length}"
+            );
         }
         for at in 0..whole.len() {
             for bit in 0..8 {
                 let mut flipped = whole.clone();
                 flipped[at] ^= 1 << bit;
-                if let Ok(Stored::Whole(read)) = stored(&Outcome::success(flipped)) {
+                if let Ok(StoredResponse::Whole(read)) = StoredResponse::of(&Outcome::success(flipped)) {
                     assert!(!read.headers.keys().any(is_never_kept));
                 }
             }
@@ -361,7 +467,9 @@ mod tests {
         bytes.put_slice(&MAGIC);
         bytes.put_slice(&[WITH_BODY, 0, 200, 0, 1, 0, 10]);
         bytes.put_slice(b"set-cookie\0\0\0\x03a=b\0\0hi");
-        let Stored::Whole(read) = stored(&Outcome::success(bytes)).unwrap() else { panic!("is whole") };
+        let StoredResponse::Whole(read) = StoredResponse::of(&Outcome::success(bytes)).unwrap() else {
+            panic!("is whole")
+        };
         assert_eq!((read.headers.len(), &*read.body), (0, &b"hi"[..]));
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::config::{Limits, ListenerConfig};
 use crate::connection::ConnectionConfig;
 use crate::http_service::HttpService;
-use crate::phase::{Phase, no_longer_serving};
+use crate::phase::{Phase, reached};
 use crate::places::Peers;
 use crate::tls::Certificate;
 
@@ -86,7 +86,7 @@ impl Acceptor {
         loop {
             tokio::select! {
                 biased;
-                () = no_longer_serving(&mut phase) => return,
+                () = reached(&mut phase, Phase::Draining) => return,
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, peer)) => self.take(stream, peer),
                     Err(error) if is_of_one(&error) => {}
@@ -103,7 +103,7 @@ impl Acceptor {
     fn take(&self, stream: TcpStream, peer: SocketAddr) {
         // One that has no place is closed at once: a client that hears so can go elsewhere, one that waits cannot.
         let Some(place) = self.peers.place(peer.ip()) else {
-            metrics::counter!("semel_http_connections_refused_total").increment(1);
+            metrics::counter!(semel::metrics::CONNECTIONS_REFUSED.name).increment(1);
             return;
         };
         tokio::spawn(Arc::clone(&self.connections).serve(stream, peer, place));

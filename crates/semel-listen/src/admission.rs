@@ -156,4 +156,14 @@ mod tests {
             assert!(!is_host(&HeaderValue::from_bytes(host.as_bytes()).unwrap()), "{host}");
         }
     }
+
+    #[test]
+    fn a_target_with_a_user_is_refused_also_without_a_host_beside_it() {
+        let judged = |target: &str| {
+            let mut request = Request::get(target).version(Version::HTTP_2).body(()).unwrap();
+            one_host(&mut request).is_ok()
+        };
+        assert!(judged("http://a/"));
+        assert!(!judged("http://user@a/"));
+    }
 }

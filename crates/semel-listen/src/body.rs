@@ -145,3 +145,6 @@ impl Idle {
         timer.as_mut().poll(cx)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,7 +54,9 @@ pub struct Timeouts {
     pub body: Duration,
     /// Between two parts of a body, in either direction.
     pub body_idle: Duration,
-    /// For running requests to finish once the process was told to stop.
+    /// How long everything is still served after SIGTERM, while the process says that it is not ready.
+    pub grace: Duration,
+    /// For running requests to finish after that.
     pub drain: Duration,
 }
 
@@ -86,6 +88,7 @@ impl Default for Timeouts {
             head: Duration::from_secs(30),
             body: Duration::from_mins(1),
             body_idle: Duration::from_secs(30),
+            grace: Duration::from_secs(5),
             drain: Duration::from_secs(30),
         }
     }
@@ -122,6 +125,7 @@ impl Timeouts {
         read_timeout(table, "head", &mut self.head);
         read_timeout(table, "body", &mut self.body);
         read_timeout(table, "body_idle", &mut self.body_idle);
+        table.set("grace", &mut self.grace, time(Duration::ZERO..=LONGEST));
         table.set("drain", &mut self.drain, time(Duration::ZERO..=LONGEST));
     }
 
@@ -133,7 +137,8 @@ impl Timeouts {
             ("body", self.body),
             ("body_idle", self.body_idle),
         ];
-        let all = first.into_iter().chain(own.iter().copied()).chain([("drain", self.drain)]);
+        let last = [("grace", self.grace), ("drain", self.drain)];
+        let all = first.into_iter().chain(own.iter().copied()).chain(last);
         all.map(|(name, span)| (name, timed(span))).collect()
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -21,10 +22,10 @@ use tokio_rustls::TlsStream;
 
 use crate::config::{Limits, Timeouts};
 use crate::http_service::{ConnectionInfo, HttpService};
-use crate::phase::{Phase, next, no_longer_serving};
+use crate::phase::{Phase, next, reached};
 use crate::places::Place;
 use crate::stalls::{Stalls, TrackedBody};
-use crate::stream::{ClientStream, PlainOrTls};
+use crate::stream::{AtRest, ClientStream, PlainOrTls};
 use crate::tls::Certificate;
 
 /// How often a client of HTTP/2 that says nothing is asked whether it is there.
@@ -67,7 +68,7 @@ impl ConnectionConfig {
             biased;
             opened = self.open(stream) => opened,
             // It has not asked for anything yet.
-            () = no_longer_serving(&mut phase) => return,
+            () = reached(&mut phase, Phase::Draining) => return,
         };
         match opened {
             Ok(Some((Protocol::Http1, line))) => {
@@ -121,6 +122,7 @@ impl ConnectionConfig {
         info: ConnectionInfo,
         mut phase: watch::Receiver<Phase>,
     ) {
+        let ending = Ending::new(&line, &info);
         let service = service_fn(|request| self.answer(request, &info));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -133,11 +135,19 @@ impl ConnectionConfig {
             .serve_connection(line, service)
             .with_upgrades();
         let mut connection = pin!(connection);
+        if *phase.borrow() == Phase::Leaving {
+            info.leave();
+        }
         loop {
             tokio::select! {
                 biased;
                 ended = connection.as_mut() => return told(ended),
-                phase = next(&mut phase) => if phase == Phase::Over { return } else { connection.as_mut().graceful_shutdown() },
+                phase = next(&mut phase) => match phase {
+                    Phase::Serving => {}
+                    Phase::Leaving => info.leave(),
+                    Phase::Draining => ending.begin(&info, || connection.as_mut().graceful_shutdown()),
+                    Phase::Over => return,
+                },
             }
         }
     }
@@ -149,6 +159,7 @@ impl ConnectionConfig {
         stalls: Arc<Stalls>,
         mut phase: watch::Receiver<Phase>,
     ) {
+        let ending = Ending::new(&line, &info);
         let service = service_fn(|request| self.answer(request, &info));
         let head_bytes_max = u32::try_from(self.limits.head_bytes_max).unwrap_or(u32::MAX);
         let connection = http2::Builder::new(TokioExecutor::new())
@@ -166,7 +177,11 @@ impl ConnectionConfig {
             tokio::select! {
                 biased;
                 ended = connection.as_mut() => return told(ended),
-                phase = next(&mut phase) => if phase == Phase::Over { return } else { connection.as_mut().graceful_shutdown() },
+                phase = next(&mut phase) => match phase {
+                    Phase::Serving | Phase::Leaving => {}
+                    Phase::Draining => ending.begin(&info, || connection.as_mut().graceful_shutdown()),
+                    Phase::Over => return,
+                },
                 () = idle.as_mut(), if !is_leaving => {
                     is_leaving = true;
                     connection.as_mut().graceful_shutdown();
@@ -187,12 +202,37 @@ impl ConnectionConfig {
         connection.count_request();
         let connection = connection.clone();
         let answered = Arc::clone(&self.service).call(request, connection.clone());
-        async move { Ok(answered.await.map(|body| TrackedBody::new(body, connection))) }
+        async move {
+            let mut response = answered.await;
+            if connection.is_leaving() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok(response.map(|body| TrackedBody::new(body, connection)))
+        }
     }
 
     /// How often to look for answers that are not read.
     fn look_every(&self) -> Duration {
         self.timeouts.body_idle.div_f64(4.0).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX)
+    }
+}
+
+/// How a connection ends when the process drains.
+struct Ending {
+    at_rest: AtRest,
+    /// Holders of a connection without a request.
+    quiet: usize,
+}
+
+impl Ending {
+    fn new(line: &TokioIo<ClientStream>, info: &ConnectionInfo) -> Self {
+        Self { at_rest: line.inner().at_rest(), quiet: info.activity().1 }
+    }
+
+    /// Lets the request that runs finish. Without one, the connection ends at once: nothing can be lost.
+    fn begin(&self, info: &ConnectionInfo, graceful_shutdown: impl FnOnce()) {
+        self.at_rest.set(info.activity().1 <= self.quiet);
+        graceful_shutdown();
     }
 }
 

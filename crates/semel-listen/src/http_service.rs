@@ -4,7 +4,7 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -37,6 +37,8 @@ pub struct ConnectionInfo(Arc<Inner>);
 struct Inner {
     peer: SocketAddr,
     requests: AtomicU64,
+    /// Whether the process is about to stop: clients are asked to open their next connection elsewhere.
+    is_leaving: AtomicBool,
     started_at: Instant,
     abandonment: Abandonment,
     /// Only for connections where an answer that is not read does not block the line.
@@ -49,6 +51,7 @@ impl ConnectionInfo {
         Self(Arc::new(Inner {
             peer,
             requests: AtomicU64::new(0),
+            is_leaving: AtomicBool::new(false),
             started_at: Instant::now(),
             abandonment: Abandonment::default(),
             stalls,
@@ -80,6 +83,15 @@ impl ConnectionInfo {
         (self.0.requests.load(Ordering::Relaxed), Arc::strong_count(&self.0))
     }
 
+    /// The process is about to stop.
+    pub(crate) fn leave(&self) {
+        self.0.is_leaving.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.0.is_leaving.load(Ordering::Relaxed)
+    }
+
     /// Watches an answer that may not be read.
     pub(crate) fn watch_answer(&self) -> Option<HandedOver> {
         self.0.stalls.as_ref().map(|stalls| stalls.watch())
@@ -108,3 +120,6 @@ impl Drop for Begun {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

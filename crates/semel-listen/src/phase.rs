@@ -1,14 +1,17 @@
-//! Whether a process serves, is about to stop, or has given up what still runs.
+//! The phases of a process, from its start to its end, always in this order.
 
 use tokio::sync::watch;
 
-/// Whether a process serves, is about to stop, or has given up what still runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The phases of a process, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Everything is served.
     #[default]
     Serving,
-    /// What runs may finish; nothing new is taken.
+    /// Everything is served, new connections too, but the process says that it is not ready: load balancers go elsewhere before
+    /// anything is refused.
+    Leaving,
+    /// Requests in flight may finish; nothing new is taken.
     Draining,
     /// What still runs is cut off.
     Over,
@@ -31,13 +34,11 @@ pub async fn next(phase: &mut watch::Receiver<Phase>) -> Phase {
     }
 }
 
-/// Waits until nothing new is served.
-pub async fn no_longer_serving(phase: &mut watch::Receiver<Phase>) {
-    // An error means that whoever serves is gone.
-    let _ = phase.wait_for(|phase| *phase != Phase::Serving).await;
+/// Waits for this phase, or a later one.
+pub async fn reached(phase: &mut watch::Receiver<Phase>, wanted: Phase) {
+    // An error means that the process which serves is gone.
+    let _ = phase.wait_for(|phase| *phase >= wanted).await;
 }
 
-/// Waits until what still runs was given up.
-pub async fn over(phase: &mut watch::Receiver<Phase>) {
-    let _ = phase.wait_for(|phase| *phase == Phase::Over).await;
-}
+#[cfg(test)]
+mod tests;

@@ -127,7 +127,7 @@ impl Open {
         self.leave(silent.peer);
         silent.eviction.has_happened.store(true, Ordering::Release);
         silent.eviction.notice.notify_one();
-        metrics::counter!("semel_http_connections_evicted_total").increment(1);
+        metrics::counter!(semel::metrics::CONNECTIONS_EVICTED.name).increment(1);
         true
     }
 
@@ -225,6 +225,9 @@ async fn none_left(emptied: &Notify, count: impl Fn() -> usize) {
 }
 
 #[cfg(test)]
+mod waiting_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -278,5 +281,15 @@ mod tests {
         held.iter().for_each(Place::asked);
         assert!(held.is_some() && peers.place("2001:db8::ffff".parse().expect("is an address")).is_none());
         assert!(peers.place("2001:db8:0:1::1".parse().expect("is an address")).is_some());
+    }
+
+    #[test]
+    fn a_peer_over_its_bound_takes_no_place_of_another_peer() {
+        let peers = Peers::new(9, 1);
+        let [one, other] =
+            ["10.0.0.1", "10.0.0.2"].map(|peer| peer.parse::<IpAddr>().expect("is an address"));
+        let held = [other, one, one].map(|peer| peers.place(peer).expect("has a place"));
+        let lost = held.each_ref().map(|place| place.eviction.has_happened.load(Ordering::Acquire));
+        assert_eq!(lost, [false, true, false], "only the peer's own silent connection gives way");
     }
 }

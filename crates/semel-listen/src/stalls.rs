@@ -116,6 +116,9 @@ impl Body for TrackedBody {
 }
 
 #[cfg(test)]
+mod watching_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

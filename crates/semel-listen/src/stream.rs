@@ -3,6 +3,8 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -81,8 +83,24 @@ pub struct ClientStream {
     linger: Linger,
 }
 
+/// Says of a connection, when it ends, that it waited for its next request: there is no answer that could be lost.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AtRest(Arc<AtomicBool>);
+
+impl AtRest {
+    pub(crate) fn set(&self, is_at_rest: bool) {
+        self.0.store(is_at_rest, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 struct Linger {
     shut: bool,
+    /// Whether there is nothing to wait for.
+    at_rest: AtRest,
     left: usize,
     idle: Idle,
 }
@@ -90,8 +108,18 @@ struct Linger {
 impl ClientStream {
     /// A stream whose first bytes were read already.
     pub fn new(wire: PlainOrTls, first: Bytes, write_idle: Duration) -> Self {
-        let linger = Linger { shut: false, left: LINGER_BYTES_MAX, idle: Idle::new(LINGER) };
+        let linger = Linger {
+            shut: false,
+            at_rest: AtRest::default(),
+            left: LINGER_BYTES_MAX,
+            idle: Idle::new(LINGER),
+        };
         Self { wire, first, stalled: Idle::new(write_idle), linger }
+    }
+
+    /// What says that the connection is at rest.
+    pub(crate) fn at_rest(&self) -> AtRest {
+        self.linger.at_rest.clone()
     }
 
     /// The wire below, for something else than HTTP: nothing of it was held back.
@@ -168,6 +196,9 @@ impl AsyncWrite for ClientStream {
             let polled = Pin::new(&mut self.wire).poll_shutdown(cx);
             ready!(self.written(polled, cx))?;
             self.linger.shut = true;
+            if self.linger.at_rest.get() {
+                self.linger.left = 0;
+            }
         }
         self.poll_linger(cx).map(Ok)
     }

@@ -6,11 +6,13 @@
 //!   [`store_setting`]: the same as a setting in a configuration file.
 //! - [`record_json`]: records as JSON. [`format`](mod@format): records, moments, spans, sizes and numbers as people read them.
 //! - [`lookup`]: through a store page by page, by id prefix, and what such a walk counts.
+//! - [`operator`]: what operators do to records that are not theirs, one or many, and the audit log of it.
 //! - [`missing_feature()`]: what a build says that was made without a feature.
 
 pub mod format;
 pub mod lookup;
 mod missing_feature;
+pub mod operator;
 pub mod record_json;
 pub mod store_setting;
 pub mod store_url;

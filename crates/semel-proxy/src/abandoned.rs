@@ -78,7 +78,7 @@ impl Abandoned {
 impl Place {
     /// Goes on with what a client left.
     pub(super) fn go_on(self, rest: impl Future<Output = UpstreamBody> + Send + 'static) {
-        metrics::counter!("semel_http_upstream_abandoned_total").increment(1);
+        metrics::counter!(semel::metrics::UPSTREAM_ABANDONED.name).increment(1);
         self.runtime.spawn(WITHOUT_CLIENT.scope((), async move {
             // An error means that it took too long: its connection is closed.
             let _ = timeout(GOES_ON_FOR, async { discard(rest.await).await }).await;

@@ -269,7 +269,7 @@ impl Log {
         let mut lines = self.waiting.lines();
         if lines.bytes.len().saturating_add(line.len()) > WAITING_BYTES_MAX {
             drop(lines);
-            metrics::counter!("semel_http_log_lines_dropped_total").increment(1);
+            metrics::counter!(semel::metrics::LOG_LINES_DROPPED.name).increment(1);
             return;
         }
         let was_empty = lines.bytes.is_empty();
@@ -350,9 +350,9 @@ impl Tally {
     pub(crate) fn new() -> Self {
         let by_decision = DECISIONS.map(|decision| Kind {
             requests: CLASSES.map(
-                |class| counter!("semel_http_requests_total", "decision" => decision, "status" => class),
+                |class| counter!(semel::metrics::REQUESTS.name, "decision" => decision, "status" => class),
             ),
-            seconds: histogram!("semel_http_request_seconds", "decision" => decision),
+            seconds: histogram!(semel::metrics::REQUEST_SECONDS.name, "decision" => decision),
         });
         Self { by_decision }
     }
@@ -368,6 +368,9 @@ impl Tally {
         kind.seconds.record(entry.took);
     }
 }
+
+#[cfg(test)]
+mod line_tests;
 
 #[cfg(test)]
 mod tests {
@@ -406,5 +409,15 @@ mod tests {
         for line in [text, json] {
             assert!(!line.contains("4242") && !line.contains("secret"), "{line}");
         }
+    }
+
+    #[test]
+    fn a_request_whose_client_left_before_its_answer_is_logged_as_gone_and_not_whole() {
+        let request = Request::get("/").body(()).expect("is a request");
+        let peer = "192.0.2.1:4711".parse().expect("is an address");
+        let entry = Entry::new(Arc::new(Observed::new(None)), &request, peer, None);
+        let json = Form::Json.line(&entry, Timestamp::from_micros(0));
+        let read: Value = serde_json::from_slice(&json).expect("is JSON");
+        assert_eq!((&read["decision"], &read["whole"]), (&"gone".into(), &false.into()));
     }
 }

@@ -44,14 +44,16 @@ pub(super) struct Shared {
     pub(super) abandoned: Abandoned,
     pub(super) in_flight: Arc<InFlight>,
     pub(super) phase: watch::Receiver<Phase>,
+    /// Whether clients come over TLS: from plain to TLS, or back, takes a restart.
+    pub(super) is_over_tls: bool,
 }
 
 impl Forward {
     pub(super) fn new(settings: &ProxySettings, shared: Shared) -> semel::Result<Self> {
         Ok(Self(Arc::new(Inner {
-            shared,
             target: Target::new(&settings.upstream, settings.upstream_version)?,
-            forwarded: Forwarded::new(settings.listener.tls.is_some(), settings.trusted_proxies.clone()),
+            forwarded: Forwarded::new(shared.is_over_tls, settings.trusted_proxies.clone()),
+            shared,
             profile: settings.http.profile.clone(),
             version: settings.upstream_version,
             underscores: settings.underscores_in_headers,
@@ -152,7 +154,7 @@ impl Inner {
     /// What a failure means, for the client and for the key.
     fn failed(&self, failure: &Failure, version: Version, is_claimed: bool) -> Response<UpstreamBody> {
         if !matches!(failure, Failure::Abandoned) {
-            metrics::counter!("semel_http_upstream_errors_total", "kind" => failure.word()).increment(1);
+            metrics::counter!(semel::metrics::UPSTREAM_ERRORS.name, "kind" => failure.word()).increment(1);
             tracing::warn!(kind = failure.word(), why = %failure, "semel: no answer from the upstream");
         }
         let (code, settle) = match failure {

@@ -8,6 +8,7 @@
 //! - [`config`]: from a configuration file to settings. [`settings`](ProxySettings): what a proxy may be told.
 //! - [`proxy`](Proxy): started, reloaded, drained; what answers on the admin listener is [injected](AdminSide).
 //! - `request`, `upstream`: the other side, and what becomes of a request's head on its way there.
+//! - [`probe`](ProbeClient): asks the upstream what became of a run whose end is not known.
 //! - `front`: what every request goes through. `access_log`: what is noted of it.
 //! - `abandoned`: what becomes of an exchange whose client left.
 //! - `tunnel`: connections that became something else than HTTP.
@@ -17,12 +18,14 @@ mod access_log;
 pub mod config;
 mod forward;
 mod front;
+mod probe;
 mod proxy;
 mod request;
 mod settings;
 mod tunnel;
 mod upstream;
 
+pub use probe::ProbeClient;
 pub use proxy::{AdminSide, Proxy, Running, Starting};
 pub use semel_listen::Drained;
 pub use settings::{AccessLog, ProxySettings, UnderscoresInHeaders, UpstreamLimits, UpstreamVersion};

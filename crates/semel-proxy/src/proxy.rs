@@ -16,6 +16,7 @@ use super::abandoned::Abandoned;
 use super::access_log::{Form, Log};
 use super::forward::{Forward, Shared};
 use super::front::{Front, Observed};
+use super::probe::Prober;
 use super::settings::{ProxySettings, UpstreamLimits};
 use super::upstream::Upstream;
 use semel_listen::{
@@ -99,8 +100,10 @@ impl Proxy {
             abandoned,
             in_flight: InFlight::new(settings.listener.limits.in_flight_max),
             phase: watched.clone(),
+            is_over_tls: settings.listener.tls.is_some(),
         };
         let forward = Forward::new(&settings, shared.clone())?;
+        settings.probe_client.connect(Prober::new(&settings, Arc::clone(&shared.upstream))?);
         let log = Form::of(settings.access_log).map(Log::new).transpose()?;
         let in_flight = Arc::clone(&shared.in_flight);
         let body_idle = settings.listener.timeouts.body_idle;
@@ -164,7 +167,10 @@ impl Proxy {
             _ => None,
         };
         let layer = self.front.layer().reloaded(settings.principal.clone(), settings.http.clone())?;
-        self.front.replace(layer, Forward::new(&settings, self.shared.clone())?);
+        let prober = Prober::new(&settings, Arc::clone(&self.shared.upstream))?;
+        let forward = Forward::new(&settings, self.shared.clone())?;
+        settings.probe_client.connect(prober);
+        self.front.replace(layer, forward);
         if let Some(certificate) = certificate {
             certificate.put_in_place();
         }
@@ -175,7 +181,8 @@ impl Proxy {
     pub fn needs_restart(&self, settings: &ProxySettings) -> Vec<&'static str> {
         let now = &self.settings;
         let held = |of: &ProxySettings| (of.http.held_bytes_max, of.http.caller_held_bytes_max);
-        let bounds = |of: &ProxySettings| (of.listener.limits, of.upstream_limits.idle_max, held(of));
+        let counts = |of: &ProxySettings| (of.upstream_limits.idle_max, of.http.probes_in_flight_max);
+        let bounds = |of: &ProxySettings| (of.listener.limits, counts(of), held(of));
         let timeouts = |of: &ProxySettings| {
             let upstream = UpstreamLimits { idle_max: 0, ..of.upstream_limits };
             (of.listener.timeouts, upstream, of.http.store_timeout)
@@ -197,6 +204,18 @@ impl Proxy {
         .into_iter()
         .filter_map(|(what, is_other)| is_other.then_some(what))
         .collect()
+    }
+
+    /// How long it serves on once it [leaves](Self::leave).
+    pub fn grace(&self) -> Duration {
+        self.settings.listener.timeouts.grace
+    }
+
+    /// Serves everything for `grace` more, new connections too, and says that it is not ready: load balancers go elsewhere
+    /// before anything is refused.
+    pub async fn leave(&self) {
+        self.phase.send_replace(Phase::Leaving);
+        sleep(self.settings.listener.timeouts.grace).await;
     }
 
     /// Takes nothing new, lets what runs finish, and says what came of it.
@@ -258,8 +277,8 @@ fn gauges(front: &Arc<Front>, peers: &Arc<Peers>) -> Arc<dyn Fn() + Send + Sync>
     Arc::new(move || {
         #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^52 of anything here")]
         let exact = |count: usize| count as f64;
-        metrics::gauge!("semel_http_in_flight").set(exact(front.in_flight().count()));
-        metrics::gauge!("semel_http_runs").set(exact(front.layer().running()));
-        metrics::gauge!("semel_http_connections").set(exact(peers.count()));
+        metrics::gauge!(semel::metrics::IN_FLIGHT.name).set(exact(front.in_flight().count()));
+        metrics::gauge!(semel::metrics::RUNS.name).set(exact(front.layer().running()));
+        metrics::gauge!(semel::metrics::CONNECTIONS.name).set(exact(peers.count()));
     })
 }

@@ -263,3 +263,6 @@ impl Target {
         PathAndQuery::try_from(format!("{}{path}", self.base)).ok().map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests;

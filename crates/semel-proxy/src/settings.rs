@@ -8,6 +8,7 @@ use http::Uri;
 use ipnet::IpNet;
 use semel_http::{Principal, Settings};
 
+use crate::probe::ProbeClient;
 use semel_listen::ListenerConfig;
 use semel_ops::store_url::Address;
 
@@ -24,6 +25,8 @@ pub struct ProxySettings {
     pub principal: Principal,
     /// What clients see, route by route.
     pub http: Settings,
+    /// How the probes that `http` names reach the upstream: filled in by the proxy that is started with these settings.
+    pub probe_client: ProbeClient,
     /// Whose certificates of an upstream with `https` are trusted, beside the system's.
     pub upstream_authorities: Option<PathBuf>,
     /// Which version of HTTP the upstream speaks.

@@ -78,7 +78,7 @@ async fn joined(client: Upgraded, upstream: Upgraded, lasting: Lasting) -> io::R
     tokio::select! {
         copied = copy_bidirectional(&mut to_client, &mut to_upstream) => copied.map(drop)?,
         () = idle_for(idle, &moved) => {}
-        () = phase::over(&mut phase) => {}
+        () = phase::reached(&mut phase, Phase::Over) => {}
     }
     drop(in_flight);
     Ok(())

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use semel::Result;
+use semel::metrics::{self, Part};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -30,7 +31,8 @@ const TIMEOUTS: Timeouts = Timeouts {
     head: Duration::from_secs(10),
     body: Duration::from_secs(30),
     body_idle: Duration::from_secs(30),
-    // It ends with the process, whose own timeout it is.
+    // It ends with the process, whose own timeouts these are.
+    grace: Duration::ZERO,
     drain: Duration::ZERO,
 };
 /// Bounds of the histograms, in seconds: from a replay in memory to a slow upstream.
@@ -72,6 +74,7 @@ impl Side {
         let config = ListenerConfig { listen: address, tls: None, limits: LIMITS, timeouts: TIMEOUTS };
         tokio::spawn(Acceptor::new(listener, &config, Arc::new(dispatch), own_phase)?.run());
         if let Some(scraped) = recorder() {
+            metrics::register(&[Part::Engine, Part::Listener, Part::Proxy, Part::Monitoring]);
             tokio::spawn(scraped.sum_up(watched.clone()));
         }
         tokio::spawn(follow(watched, self.served, own));
@@ -81,9 +84,11 @@ impl Side {
 
 /// While the process drains, it is still said how it is; after that, nothing is.
 async fn follow(mut watched: watch::Receiver<Phase>, served: Arc<AppState>, own: watch::Sender<Phase>) {
-    phase::no_longer_serving(&mut watched).await;
+    phase::reached(&mut watched, Phase::Leaving).await;
+    served.waits.leave();
+    phase::reached(&mut watched, Phase::Draining).await;
     served.waits.drain();
-    phase::over(&mut watched).await;
+    phase::reached(&mut watched, Phase::Over).await;
     own.send_replace(Phase::Over);
 }
 
@@ -101,6 +106,7 @@ fn install() -> Option<Scraped> {
     let buckets =
         PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS);
     let handle = buckets.ok()?.install_recorder().ok()?;
+    metrics::describe();
     Some(Scraped(handle))
 }
 
@@ -111,7 +117,7 @@ impl Scraped {
 
     /// Sums up what was recorded, now and then, for as long as the process serves.
     pub(crate) async fn sum_up(self, mut phase: watch::Receiver<Phase>) {
-        while timeout(SUM_UP_EVERY, phase::over(&mut phase)).await.is_err() {
+        while timeout(SUM_UP_EVERY, phase::reached(&mut phase, Phase::Over)).await.is_err() {
             self.0.run_upkeep();
         }
     }

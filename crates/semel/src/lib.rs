@@ -52,7 +52,7 @@
 //! - [`store`]: the contract of a store, and the one in memory.
 //! - [`record`]: what a store keeps for one key; `key`, `fingerprint`, `outcome`: its parts.
 //! - `policy`: what a caller may choose. [`clock`]: time as stores see it. `error`: what may be done now.
-//! - [`codec`]: records as bytes, for ever. `observe`: counters and histograms.
+//! - [`codec`]: records as bytes, for ever. [`metrics`]: the table of all metrics. `observe`: the engine's own.
 //! - `id_map`, `per_thread`, `lock`, `finite`: a map by id, values that many threads write, locks that outlive a panic,
 //!   the search for numbers that JSON has no word for.
 
@@ -66,6 +66,7 @@ mod id_map;
 mod key;
 mod lock;
 pub mod machine;
+pub mod metrics;
 mod observe;
 mod outcome;
 mod per_thread;

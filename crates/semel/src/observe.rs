@@ -1,13 +1,15 @@
-//! What can be seen from outside: counters, histograms, and the numbers behind them.
-//!
-//! Metrics go through the `metrics` facade: `semel_decisions_total` by `decision`, `semel_lost_total`,
-//! `semel_swept_total`, and the histograms `semel_claim_seconds` and `semel_settle_seconds`.
+//! The engine's counters and histograms, and the numbers behind them. Their names are in the [table](crate::metrics).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use metrics::{Key, Label, Level, Metadata};
 use tokio::time::Instant;
 
+use crate::metrics::{CLAIM_SECONDS, DECISIONS, LOST, SETTLE_SECONDS, SWEPT};
 use crate::per_thread::PerThread;
+
+/// What every metric of the engine is recorded with.
+static METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// What an engine decided since it was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,39 +82,43 @@ impl<M: Metric> Counter<M> {
     }
 }
 
-/// Feeds one metric. The facade's macros want names they can see, so each metric is a type.
+/// Feeds one metric. Each is a type with a key of its own: hashed when it is compiled, not at each claim.
 pub(crate) trait Metric {
     fn increment(more: u64);
 }
 
 macro_rules! metric {
-    ($kind:ident, $name:literal $(, $label:literal => $value:literal)?) => {
+    ($kind:ident, $metric:ident $(, $label:literal => $value:literal)?) => {
         #[derive(Default)]
         pub(crate) struct $kind;
 
         impl Metric for $kind {
             fn increment(more: u64) {
-                metrics::counter!($name $(, $label => $value)?).increment(more);
+                static LABELS: &[Label] = &[$(Label::from_static_parts($label, $value))?];
+                static KEY: Key = Key::from_static_parts($metric.name, LABELS);
+                metrics::with_recorder(|recorder| recorder.register_counter(&KEY, &METADATA)).increment(more);
             }
         }
     };
 }
 
-metric!(Run, "semel_decisions_total", "decision" => "run");
-metric!(Replay, "semel_decisions_total", "decision" => "replay");
-metric!(Busy, "semel_decisions_total", "decision" => "busy");
-metric!(Mismatch, "semel_decisions_total", "decision" => "mismatch");
-metric!(Held, "semel_decisions_total", "decision" => "held");
-metric!(Unprotected, "semel_decisions_total", "decision" => "unprotected");
-metric!(Lost, "semel_lost_total");
-metric!(Swept, "semel_swept_total");
+metric!(Run, DECISIONS, "decision" => "run");
+metric!(Replay, DECISIONS, "decision" => "replay");
+metric!(Busy, DECISIONS, "decision" => "busy");
+metric!(Mismatch, DECISIONS, "decision" => "mismatch");
+metric!(Held, DECISIONS, "decision" => "held");
+metric!(Unprotected, DECISIONS, "decision" => "unprotected");
+metric!(Lost, LOST);
+metric!(Swept, SWEPT);
 
 pub(crate) fn claim_took_since(started_at: Instant) {
-    metrics::histogram!("semel_claim_seconds").record(Since(started_at));
+    static KEY: Key = Key::from_static_name(CLAIM_SECONDS.name);
+    metrics::with_recorder(|recorder| recorder.register_histogram(&KEY, &METADATA)).record(Since(started_at));
 }
 
 pub(crate) fn settle_took_since(started_at: Instant) {
-    metrics::histogram!("semel_settle_seconds").record(Since(started_at));
+    static KEY: Key = Key::from_static_name(SETTLE_SECONDS.name);
+    metrics::with_recorder(|recorder| recorder.register_histogram(&KEY, &METADATA)).record(Since(started_at));
 }
 
 /// A span that ends now, if anybody records it: without a recorder, nobody looks at the clock.

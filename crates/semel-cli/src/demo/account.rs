@@ -12,6 +12,8 @@ const WIDTH: usize = 14;
 pub(super) struct Run {
     pub(super) clients: Tally,
     pub(super) api: Books,
+    /// How often the proxy was killed and started again.
+    pub(super) kills: u64,
 }
 
 impl Run {
@@ -24,23 +26,25 @@ impl Run {
 /// What is counted, by whom, and how to find it in a run.
 type Row = (&'static str, &'static str, fn(&Run) -> u64);
 
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 20] = [
     ("clients", "payments wanted", |run| run.clients.of(Seen::Wanted)),
     ("", "requests sent for them", |run| run.clients.of(Seen::Sent)),
     ("", "of which retries", |run| run.clients.of(Seen::Retried)),
     ("", "hung up while it ran", |run| run.clients.of(Seen::HungUp)),
     ("", "lost the answer", |run| run.clients.of(Seen::Lost)),
-    ("", "were hung up on", |run| run.clients.of(Seen::Dropped)),
-    ("", "told 5xx", |run| run.clients.of(Seen::Failed)),
-    ("", "told that it still runs (409)", |run| run.clients.of(Seen::ToldToWait)),
-    ("", "answered by a run (201)", |run| run.clients.of(Seen::Paid)),
-    ("", "answered by a replay (201)", |run| run.clients.of(Seen::Replayed)),
-    ("", "told that a person must look (409)", |run| run.clients.of(Seen::Held)),
+    ("", "were hung up on, or not connected", |run| run.clients.of(Seen::Dropped)),
+    ("", "got 5xx", |run| run.clients.of(Seen::Failed)),
+    ("", "got 409: still running", |run| run.clients.of(Seen::ToldToWait)),
+    ("", "got 201 from a run", |run| run.clients.of(Seen::Paid)),
+    ("", "got 201 from a replay", |run| run.clients.of(Seen::Replayed)),
+    ("", "got 409: held for a person", |run| run.clients.of(Seen::Held)),
     ("", "reused the key for another amount", |run| run.clients.of(Seen::Reused)),
     ("", "and were refused (422)", |run| run.clients.of(Seen::Refused)),
+    ("the proxy", "killed in the middle of a charge", |run| run.kills),
     ("the API", "requests seen", |run| run.api.requests()),
     ("", "answered 503, nothing charged", |run| run.api.overworked),
     ("", "charged, and hung up", |run| run.api.hung_up),
+    ("", "asked by semel what it had charged", |run| run.api.lookups),
     ("", "charges made", |run| run.api.charges()),
     ("", "payments charged more than once", |run| run.api.charged_again()),
 ];
@@ -84,12 +88,16 @@ pub(super) fn verdict(name: &str, run: &Run) -> String {
 
 /// What needs a word of explanation.
 pub(super) fn remark(with: &Run) -> Option<String> {
-    let held = with.clients.of(Seen::Held);
-    (held > 0).then(|| {
-        let what = counted(held, "payment");
+    (with.kills > 0).then(|| {
+        let (kills, held) = (counted(with.kills, "time"), with.clients.of(Seen::Held));
+        let rest = match held {
+            0 => "and every client got one answer".to_owned(),
+            _ => format!("and holds {} for a person where it got no answer", counted(held, "payment")),
+        };
         format!(
-            "The API hung up on {what} after it was asked to charge. Nobody can know whether it did, so semel does not ask it\n\
-             again: the key is held until a person has looked (`semel keys list --state held`, `semel keys resolve`)."
+            "The proxy was killed {kills} (kill -9) while the API charged, and started again. It finds in its store that\n\
+             a charge had begun and not ended, asks the API what became of it (the probe of its configuration),\n\
+             {rest}."
         )
     })
 }
@@ -100,7 +108,7 @@ mod tests {
 
     fn run(wanted: u64, charged: &[(&str, u64)]) -> Run {
         let clients = Tally([(Seen::Wanted, wanted), (Seen::Sent, wanted)].into());
-        Run { clients, api: Books::of(charged) }
+        Run { clients, api: Books::of(charged), kills: 0 }
     }
 
     #[test]
@@ -131,10 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_only_asked_for_what_is_held() {
+    fn kills_are_explained_and_what_they_left_behind_is_said() {
         assert_eq!(remark(&run(1, &[])), None);
-        let mut held = run(1, &[]);
-        held.clients.0.insert(Seen::Held, 2);
-        assert!(remark(&held).is_some_and(|remark| remark.contains("2 payments")));
+        let mut killed = Run { kills: 3, ..run(1, &[]) };
+        let said = remark(&killed).expect("explains");
+        assert!(said.contains("killed 3 times") && said.contains("every client got one answer"), "{said}");
+        killed.clients.0.insert(Seen::Held, 2);
+        assert!(remark(&killed).is_some_and(|said| said.contains("holds 2 payments for a person")));
     }
 }

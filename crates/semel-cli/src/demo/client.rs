@@ -18,10 +18,11 @@ use super::dice::{Dice, Patience};
 
 /// What every payment is about.
 const CENTS: u64 = 4_200;
-/// Before a client asks again, if nobody says how long to wait.
+/// Before the first retry, without a `Retry-After`; twice as long before each further one, up to `PAUSE_MAX`.
 const PAUSE: Duration = Duration::from_millis(30);
-/// Nobody asks for ever.
-const TRIES_MAX: u64 = 30;
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// With the pauses between them, longer than a proxy takes to start again.
+const TRIES_MAX: u64 = 60;
 /// How long a client that hangs up waits before it does: long enough for its request to arrive, and too short for an answer.
 const GIVES_UP_AFTER: Duration = Duration::from_millis(5);
 
@@ -86,32 +87,44 @@ pub(super) async fn pay(to: SocketAddr, payment: u64, dice: Dice) -> Tally {
     if settled && dice.reuses_key(payment) {
         tally.count(Seen::Reused);
         let other = Ask { payment, cents: CENTS.saturating_add(1) };
-        let answer = send(to, &other, Patience::Waits).await;
-        if matches!(&answer, Heard::Answer(answer) if answer.status.is_client_error()) {
+        if is_refused(to, &other).await {
             tally.count(Seen::Refused);
         }
     }
     tally
 }
 
+/// Sends a payment until there is an answer, and returns whether that refuses it.
+async fn is_refused(to: SocketAddr, ask: &Ask) -> bool {
+    for _ in 1..=TRIES_MAX {
+        if let Heard::Answer(answer) = send(to, ask, Patience::Waits).await {
+            return answer.status.is_client_error();
+        }
+        tokio::time::sleep(PAUSE_MAX).await;
+    }
+    false
+}
+
 /// Whether there was an answer that ends the matter.
 async fn ask_until_told(to: SocketAddr, ask: &Ask, dice: Dice, tally: &mut Tally) -> bool {
+    let mut pause = PAUSE;
     for attempt in 1..=TRIES_MAX {
         tally.count(Seen::Sent);
         if attempt > 1 {
             tally.count(Seen::Retried);
         }
-        let (seen, pause) = match send(to, ask, dice.patience(ask.payment, attempt)).await {
-            Heard::Answer(answer) => (seen(&answer), answer.retry_after.unwrap_or(PAUSE)),
-            Heard::HungUp => (Seen::HungUp, PAUSE),
-            Heard::Lost => (Seen::Lost, PAUSE),
-            Heard::Nothing => (Seen::Dropped, PAUSE),
+        let (seen, retry_after) = match send(to, ask, dice.patience(ask.payment, attempt)).await {
+            Heard::Answer(answer) => (seen(&answer), answer.retry_after),
+            Heard::HungUp => (Seen::HungUp, None),
+            Heard::Lost => (Seen::Lost, None),
+            Heard::Nothing => (Seen::Dropped, None),
         };
         tally.count(seen);
         if matches!(seen, Seen::Paid | Seen::Replayed | Seen::Held) {
             return true;
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(retry_after.unwrap_or(pause)).await;
+        pause = pause.saturating_mul(2).min(PAUSE_MAX);
     }
     false
 }

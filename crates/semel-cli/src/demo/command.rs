@@ -1,26 +1,22 @@
-//! Both runs, and what came of them; with the proxy before the API, on an embedded store in a folder that is gone afterwards.
+//! Both runs, and what they came to; with the proxy before the API, on an embedded store in a folder that is gone afterwards.
 
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail};
-use semel_ops::store_setting::StoreOverrides;
-use semel_ops::store_url::Address;
-use semel_proxy::config::{Admin, Config, Overrides};
-use semel_proxy::{AccessLog, Proxy, ProxySettings};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use super::account::{Run, remark, table, verdict};
-use super::bank::Bank;
+use super::bank::{Bank, Kills};
 use super::client::{Seen, Tally, pay};
-use super::dice::Dice;
+use super::dice::{Dice, proxy_dies_during};
+use super::proxy_process::ProxyProcess;
 use crate::args::at_most;
+use crate::service::StopSignals;
 use crate::terminal::{Bar, out, style};
 
 /// How many clients pay at the same time.
 const CLIENTS: usize = 16;
-/// What the proxy is told. A lease that is over soon, so that nobody waits long for what only a person can decide.
-const CONFIG: &str = "[rules]\nlease = \"1s\"\nlapse = \"hold\"\n";
 /// More would take longer than anybody looks.
 const REQUESTS_MAX: usize = 100_000;
 
@@ -42,25 +38,36 @@ impl DemoArgs {
         let payments = at_most("--requests", self.requests, REQUESTS_MAX)?.get() as u64;
         let dice = Dice::new(self.seed);
         out::line(&format!(
-            "{payments} payments by clients that hang up, lose answers and ask again, to an API that fails at times (seed {}).",
+            "{payments} payments by clients that hang up, lose answers and try again, to an API that fails at times, through a\n\
+             proxy that is killed (seed {}).",
             self.seed
         ))?;
         let without = bare(payments, dice).await?;
-        let bank = Bank::open(dice).await?;
+        let (kills, mut kill) = Kills::during(proxy_dies_during(payments));
+        let bank = Bank::open(dice, Some(kills)).await?;
+        // Before the folder is made, so that no signal leaves it behind.
+        let mut stop = StopSignals::new().context("signals cannot be listened for")?;
         let folder = tempfile::tempdir().context("cannot make a folder for the store; is the disk full?")?;
-        let proxy = Proxy::start(settings(bank.address(), &folder)?).await?;
-        let clients = pay_all("with semel", proxy.listening(), payments, dice).await;
-        let with = Run { clients, api: bank.books() };
-        told(&without, &with)?;
+        let mut proxy = ProxyProcess::start(bank.address(), folder.path()).await?;
+        let to = proxy.listening;
+        let paid = tokio::select! {
+            clients = pay_all("with semel", to, payments, dice) => Some(clients),
+            failed = proxy.die_and_return(&mut kill) => { failed?; None }
+            _ = stop.next() => None,
+        };
+        let Some(clients) = paid else {
+            return ended(proxy, folder).await;
+        };
+        let with = Run { clients, api: bank.books(), kills: proxy.kills };
+        report(&without, &with)?;
         if self.keep {
-            by_hand(proxy.listening(), bank.address())?;
-            tokio::signal::ctrl_c().await?;
+            by_hand(&proxy, bank.address())?;
+            stop.next().await;
         }
-        proxy.drain().await;
-        folder.close().context("cannot remove the folder of the store")?;
+        ended(proxy, folder).await?;
         if !with.is_exact() {
             bail!(
-                "with semel, charges and payments differ: that must not be; say so, with --seed {} and --requests {payments}",
+                "with semel, charges and payments differ: that must not be; report it, with --seed {} and --requests {payments}",
                 self.seed
             );
         }
@@ -68,11 +75,17 @@ impl DemoArgs {
     }
 }
 
+/// Ends the proxy, and leaves nothing behind.
+async fn ended(proxy: ProxyProcess, folder: TempDir) -> Result<()> {
+    proxy.end().await?;
+    folder.close().context("cannot remove the folder of the store")
+}
+
 /// The same clients and the same API, with nothing between them.
 async fn bare(payments: u64, dice: Dice) -> Result<Run> {
-    let bank = Bank::open(dice).await?;
+    let bank = Bank::open(dice, None).await?;
     let clients = pay_all("without semel", bank.address(), payments, dice).await;
-    Ok(Run { clients, api: bank.books() })
+    Ok(Run { clients, api: bank.books(), kills: 0 })
 }
 
 async fn pay_all(what: &'static str, to: SocketAddr, payments: u64, dice: Dice) -> Tally {
@@ -94,7 +107,7 @@ async fn pay_all(what: &'static str, to: SocketAddr, payments: u64, dice: Dice) 
     tally
 }
 
-fn told(without: &Run, with: &Run) -> Result<()> {
+fn report(without: &Run, with: &Run) -> Result<()> {
     out::line(&format!("\n{}\n", table(without, with)))?;
     out::line(&verdict("without semel", without))?;
     out::line(&verdict("with semel", with))?;
@@ -104,35 +117,32 @@ fn told(without: &Run, with: &Run) -> Result<()> {
     Ok(())
 }
 
-fn by_hand(proxy: SocketAddr, api: SocketAddr) -> Result<()> {
+fn by_hand(proxy: &ProxyProcess, api: SocketAddr) -> Result<()> {
     let curl = |to: SocketAddr, cents: u32| {
         format!(
             "  curl -i http://{to}/payments -H 'Idempotency-Key: mine' -d '{{\"payment\":\"mine\",\"cents\":{cents}}}'"
         )
     };
-    let again = curl(proxy, 4_200);
-    let other = curl(proxy, 1);
+    let again = curl(proxy.listening, 4_200);
+    let other = curl(proxy.listening, 1);
     let bare = curl(api, 4_200);
+    let configuration = proxy.configuration()?;
     out::line(&format!(
-        "\nAll of it is still up. Pay; pay again, which replays; pay another amount with the same key, which is refused:\n\n\
+        "\nEverything is still up.\n\n\
+         Dashboard: http://{}/\n\
+         Store:     {}\n\n\
+         Pay; pay again, which replays; pay another amount with the same key, which is refused:\n\n\
          {again}\n{again}\n{other}\n\n\
          Past the proxy, every request charges:\n\n{bare}\n\n\
-         How often was charged by now?\n\n  curl http://{api}/\n\n\
-         The proxy was told:\n\n{}\n\
-         Ctrl-C ends it.",
-        CONFIG.lines().flat_map(|line| ["  ", line, "\n"]).collect::<String>()
+         Count the charges so far:\n\n  curl http://{api}/\n\n\
+         The configuration of the proxy:\n\n{}\n\
+         Ctrl-C ends it and removes the store.",
+        proxy.admin,
+        proxy.store.display(),
+        indented(&configuration)
     ))
 }
 
-/// What the proxy before the API is told.
-fn settings(upstream: SocketAddr, folder: &TempDir) -> Result<ProxySettings> {
-    let overrides = Overrides {
-        upstream: Some(Overrides::upstream(&format!("http://{upstream}")).map_err(anyhow::Error::msg)?),
-        listen: Some(([127, 0, 0, 1], 0).into()),
-        store: StoreOverrides { store: Some(Address::File(folder.path().join("store"))), variable: None },
-        admin: Some(Admin::Off),
-        access_log: Some(AccessLog::Off),
-        ..Overrides::default()
-    };
-    Ok(Config::parse(CONFIG, "the demo").map(|config| config.with_overrides(overrides))?.settings()?)
+fn indented(text: &str) -> String {
+    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
 }

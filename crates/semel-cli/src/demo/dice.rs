@@ -1,4 +1,6 @@
-//! Who has which bad moment: decided by a seed, so that the same story is told again.
+//! Who has which bad moment: decided by a seed, so that the same seed has the same mishaps.
+
+use std::collections::BTreeSet;
 
 /// Dice that always fall the same way for the same throw.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +65,14 @@ impl Dice {
     }
 }
 
+/// The payments during whose charges the proxy is killed: one of thirty, three at most, spread evenly.
+pub(super) fn proxy_dies_during(payments: u64) -> BTreeSet<u64> {
+    let kills = (payments / 30).clamp(1, 3);
+    let between = kills.saturating_add(1);
+    let place = |kill| payments.saturating_mul(kill).checked_div(between).unwrap_or_default();
+    (1..=kills).map(|kill| place(kill).saturating_add(1)).collect()
+}
+
 /// `SplitMix64`: neighbouring numbers become numbers that have nothing to do with each other.
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -98,6 +108,14 @@ mod tests {
         ] {
             assert!(found.abs_diff(percent * 100) < 150, "{found} of 10000 for {percent} %");
         }
+    }
+
+    #[test]
+    fn the_proxy_is_killed_at_least_once_and_three_times_at_most() {
+        let killed = |payments| proxy_dies_during(payments).into_iter().collect::<Vec<_>>();
+        assert_eq!((killed(1), killed(5)), (vec![1], vec![3]));
+        assert_eq!((killed(60), killed(100)), (vec![21, 41], vec![26, 51, 76]));
+        assert_eq!(killed(100_000), [25_001, 50_001, 75_001]);
     }
 
     #[test]

@@ -6,38 +6,35 @@ use std::time::Duration;
 use anyhow::Result;
 use semel::RecordId;
 use semel::clock::Timestamp;
-use semel::record::{Record, StateKind};
-use semel::store::{Filter, Store};
-use semel_ops::format::scope;
-use semel_ops::lookup::walk::{self, Page, Walk};
+use semel::record::Record;
+use semel_http::HttpRecord;
+use semel_ops::lookup::walk::{self, Page};
+use semel_ops::lookup::{Order, Selection};
 use semel_ops::record_json::RecordView;
+use semel_ops::store_url::Opened;
 
+use super::filter::FilterArgs;
 use super::show::content;
 use super::{IdPrefix, words};
-use crate::args::{Scope, at_least_one};
+use crate::args::at_least_one;
 use crate::store_arg::StoreArg;
 use crate::terminal::{Bar, Cell, Column, Table, counted, out, span, style};
 
 /// How many digits of an id say where to go on: no two ids ever share so many.
 const CURSOR_DIGITS: usize = 16;
+/// How long a sorted list may read: the records of the largest stores, and not for ever.
+const SORT_FOR_MAX: Duration = Duration::from_mins(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
-    /// Only keys whose scope begins with these parts
-    #[arg(long, value_name = "A/B", value_parser = scope::parse)]
-    scope: Option<Scope>,
-    /// Only this operation
-    #[arg(long, value_name = "WORD")]
-    operation: Option<String>,
-    /// Only this name
-    #[arg(long, value_name = "TEXT")]
-    name: Option<String>,
-    /// Only these states: running, done, released, held
-    #[arg(long, value_name = "STATE,…", value_delimiter = ',', value_parser = state)]
-    state: Vec<StateKind>,
-    /// Only what was first seen longer ago than this
-    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
-    older_than: Option<Duration>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// The same as --reason-contains
+    #[arg(long, value_name = "TEXT", conflicts_with = "reason_contains", hide = true)]
+    reason: Option<String>,
+    /// In which order: by id, by age (oldest first) or by change (newest first). The last two read all that match
+    #[arg(long, value_name = "ORDER", default_value = "id", conflicts_with_all = ["after", "all"])]
+    sort: Order,
     /// How many records at most
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
@@ -60,8 +57,11 @@ impl ListArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let limit = (!self.all).then_some(at_least_one("--limit", self.limit)?.get());
         let store = store.open_existing().await?;
-        let (filter, content) = (self.filter(&*store).await?, content(self.outcome));
-        let mut walk = Walk::new(&*store, filter, self.after.as_ref().map(IdPrefix::last));
+        if let (Some(limit), true) = (limit, self.sort != Order::Id) {
+            return self.sorted(&store, limit).await;
+        }
+        let content = content(self.outcome);
+        let mut walk = self.selection().walk(&*store, self.after.as_ref().map(IdPrefix::last)).await?;
         let (mut shown, mut last) = (0_usize, None);
         let bar = Bar::of_ids("looking");
         let mut rows = Vec::new();
@@ -96,36 +96,47 @@ impl ListArgs {
         footer(shown, last.filter(|_| !walk.is_at_end()))
     }
 
-    async fn filter(&self, store: &dyn Store) -> Result<Filter> {
-        let first_seen_before = match self.older_than {
-            Some(age) => {
-                let age = u64::try_from(age.as_micros()).unwrap_or(u64::MAX);
-                Some(Timestamp::from_micros(walk::now(store).await?.as_micros().saturating_sub(age)))
+    /// The first by age or by change: stores keep no such order, so all that match are read.
+    async fn sorted(&self, store: &Opened, limit: usize) -> Result<()> {
+        let selection = self.selection();
+        let sorted = selection.sorted(&**store, self.sort, limit, SORT_FOR_MAX).await?;
+        let rows = selection.load(&**store, &sorted.ids).await?;
+        let cut = "the store keeps no such order, and not all of it was read in time: there may be earlier records. \
+                   Narrow the conditions";
+        if self.json {
+            if sorted.is_cut {
+                eprintln!("warning: {cut}");
             }
-            None => None,
-        };
-        Ok(Filter {
-            scope: self.scope.clone().unwrap_or_default(),
-            operation: self.operation.as_deref().map(Into::into),
-            name: self.name.as_deref().map(Into::into),
-            states: self.state.clone(),
-            first_seen_before,
-        })
+            let content = content(self.outcome);
+            return rows
+                .iter()
+                .try_for_each(|(record, now)| out::json(&RecordView::of(record, *now, content)));
+        }
+        print(&rows)?;
+        let shown = counted(rows.len() as u64, "record");
+        let all = if sorted.is_cut { format!("; {cut}.") } else { String::from(".") };
+        out::quiet(&format!(
+            "{shown} of {} that match, sorted by {}{all}",
+            sorted.matched,
+            self.sort.as_str()
+        ))
+    }
+
+    fn selection(&self) -> Selection {
+        let mut selection = self.filter.selection();
+        selection.reason = selection.reason.or_else(|| self.reason.as_deref().map(Into::into));
+        selection
     }
 }
 
-fn state(word: &str) -> Result<StateKind, String> {
-    let known = || StateKind::ALL.map(StateKind::as_str).join(", ");
-    StateKind::ALL
-        .into_iter()
-        .find(|state| state.as_str() == word)
-        .ok_or_else(|| format!("`{word}` is no state; there are {}", known()))
+/// A record, and the store's now when it was read.
+pub(super) type Row = (Arc<Record>, Timestamp);
+
+fn print(records: &[Row]) -> Result<()> {
+    if records.is_empty() { Ok(()) } else { table(records).print() }
 }
 
-fn print(records: &[(Arc<Record>, Timestamp)]) -> Result<()> {
-    if records.is_empty() {
-        return Ok(());
-    }
+pub(super) fn table(records: &[Row]) -> Table {
     let mut table = Table::new(vec![
         Column::whole("id"),
         Column::whole("state"),
@@ -140,21 +151,22 @@ fn print(records: &[(Arc<Record>, Timestamp)]) -> Result<()> {
     for (record, now) in records {
         table.row(row(record, *now));
     }
-    table.print()
+    table
 }
 
 fn row(record: &Record, now: Timestamp) -> Vec<Cell> {
-    let colour = style::of_state(record, now);
+    let (colour, http) = (style::of_state(record, now), HttpRecord::of(record));
+    let status = http.and_then(|http| http.response()?.ok()?.status());
     vec![
         Cell::new(&words::short(record)),
         Cell::styled(record.state.kind().as_str(), colour.clone()),
-        Cell::new(&words::scope(record)),
-        Cell::new(record.key.operation()),
+        Cell::new(&http.map_or_else(|| words::scope(record), |http| http.caller().to_owned())),
+        Cell::new(record.label.as_deref().filter(|_| http.is_some()).unwrap_or(record.key.operation())),
         Cell::styled(record.key.name(), style::strong()),
         Cell::new(&record.attempt.to_string()),
         Cell::new(&span::shown(now.since(record.first_seen_at))),
         Cell::styled(&words::left(record, now), colour),
-        Cell::new(words::who_or_why(record)),
+        Cell::new(&status.map_or_else(|| words::who_or_why(record).to_owned(), |status| status.to_string())),
     ]
 }
 
@@ -168,15 +180,4 @@ fn footer(shown: usize, more_after: Option<RecordId>) -> Result<()> {
         }
     };
     out::quiet(&text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_state_that_is_none_is_told_which_there_are() {
-        assert_eq!(state("held"), Ok(StateKind::Held));
-        assert!(state("stuck").expect_err("is none").contains("running, done, released, held"));
-    }
 }

@@ -8,9 +8,10 @@ use semel::clock::Timestamp;
 use semel::record::Record;
 use semel::store::{Filter, Store};
 use semel_ops::format::scope;
-use semel_ops::lookup::IdPrefix;
 use semel_ops::lookup::walk::{self, Walk};
+use semel_ops::lookup::{IdPrefix, Selection};
 
+use super::filter::FilterArgs;
 use crate::args::{Scope, refused};
 
 /// Which record is meant.
@@ -28,6 +29,50 @@ pub(super) struct KeyArg {
     /// The key's name
     #[arg(long, value_name = "TEXT", requires = "operation")]
     name: Option<String>,
+}
+
+/// Which record is meant, or which ones.
+#[derive(Debug, clap::Args)]
+pub(super) struct KeysArg {
+    /// The beginning of the record's id, as `semel keys list` shows it; or give conditions for many
+    #[arg(value_name = "ID", conflicts_with_all = ["FilterArgs"])]
+    id: Option<IdPrefix>,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+/// What is acted on.
+pub(super) enum Target {
+    /// One record.
+    One(Selector),
+    /// Every record that meets the conditions.
+    Many(Selection),
+}
+
+impl KeysArg {
+    pub(super) fn target(self) -> Result<Target, clap::Error> {
+        if let Some(id) = self.id {
+            return Ok(Target::One(Selector::Id(id)));
+        }
+        if self.filter.names_one_key() {
+            let FilterArgs { scope, operation, name, .. } = self.filter;
+            let key = Key::scoped(
+                scope.unwrap_or_default(),
+                operation.as_deref().unwrap_or_default(),
+                name.as_deref().unwrap_or_default(),
+            );
+            return key
+                .map(|key| Target::One(Selector::Key(key)))
+                .map_err(|error| refused(&error.to_string()));
+        }
+        let selection = self.filter.selection();
+        if selection.is_everything() {
+            return Err(refused(
+                "which keys? Give an ID, or conditions such as --state held; `semel keys list` takes the same and shows them",
+            ));
+        }
+        Ok(Target::Many(selection.held_by_default()))
+    }
 }
 
 /// What the arguments mean.
@@ -72,7 +117,7 @@ async fn by_key(key: &Key, store: &dyn Store) -> Result<Found> {
     match found.filter(|(record, _)| record.key == *key) {
         Some((record, now)) => Ok(Found { record, now }),
         None => bail!(
-            "this store has no record of that key: nobody has claimed it, or its retention is over. Scope, operation \
+            "this store has no record of that key: it was never claimed, or its retention is over. Scope, operation \
              and name must be exact; `semel keys list --operation {}` shows what there is",
             key.operation()
         ),

@@ -4,9 +4,12 @@ use anyhow::Result;
 use semel::clock::Timestamp;
 use semel::record::{Record, State};
 use semel::{Lapse, Outcome, Reference};
+use semel_http::HttpRecord;
+use semel_ops::format::response::ResponseShown;
 use semel_ops::record_json::{Content, RecordView};
 
 use super::selector::{Found, KeyArg};
+use super::settle::lines_shown;
 use super::words;
 use crate::store_arg::StoreArg;
 use crate::terminal::text::is_printable;
@@ -59,7 +62,7 @@ pub(crate) fn show(Found { record, now }: &Found, shown: Shown) -> Result<()> {
     out::print(&(lines.join("\n") + "\n"))?;
     match record.outcome() {
         _ if !shown.outcome => Ok(()),
-        Some(outcome) => print_bytes(outcome),
+        Some(outcome) => print_outcome(record, outcome),
         None => out::line("\nThere is no outcome: the work is not done."),
     }
 }
@@ -95,6 +98,7 @@ fn life(record: &Record, now: Timestamp) -> Vec<(&'static str, String)> {
         ("operation", record.key.operation().to_owned()),
         ("name", record.key.name().to_owned()),
         ("label", record.label.as_deref().unwrap_or_default().to_owned()),
+        ("caller", HttpRecord::of(record).map(|http| http.caller().to_owned()).unwrap_or_default()),
         ("first seen", at(record.first_seen_at)),
     ];
     life.extend(record.first_event.as_ref().map(|event| ("first event", event.to_string())));
@@ -226,6 +230,12 @@ fn mismatches(record: &Record) -> String {
 /// What whoever was woken up may do.
 fn what_now(record: &Record, now: Timestamp) -> String {
     let id = words::short(record);
+    if let Some(Ok(response)) = HttpRecord::of(record).and_then(|http| http.response()) {
+        return format!(
+            "{} To see what is stored: --outcome",
+            ResponseShown::of(&response).what_a_retry_gets()
+        );
+    }
     match (&record.state, record.lapse) {
         (State::Running(running), _) if running.lease_is_good(now) => format!(
             "Somebody works on it and keeps the lease. If you know that they are dead: semel keys release {id}"
@@ -239,8 +249,12 @@ fn what_now(record: &Record, now: Timestamp) -> String {
         // A run that lapsed under `hold` is shown as held.
         (State::Running(_), Lapse::Hold) | (State::Held(_), _) => format!(
             "Nobody runs it before somebody decides. Find out whether the effect landed, then:\n  \
-             it did:      semel keys resolve {id} --outcome-file FILE\n  \
-             it did not:  semel keys resolve {id} --release"
+             it did:      semel keys resolve {id} {}\n  \
+             it did not:  semel keys resolve {id} --release",
+            match HttpRecord::of(record) {
+                Some(_) => "--status 201 --header 'NAME: VALUE' --body-file FILE",
+                None => "--outcome-file FILE",
+            }
         ),
         (State::Done(done), _) => {
             let bytes = done.outcome.bytes().len() as u64;
@@ -249,6 +263,14 @@ fn what_now(record: &Record, now: Timestamp) -> String {
         (State::Released(_), _) => {
             format!("The next claim runs it as attempt {}.", record.attempt.saturating_add(1))
         }
+    }
+}
+
+/// A response as a response; what no HTTP request made as text or as a hex dump.
+fn print_outcome(record: &Record, outcome: &Outcome) -> Result<()> {
+    match HttpRecord::of(record).and_then(|http| http.response()) {
+        Some(response) => out::line(&format!("\n{}", lines_shown(&ResponseShown::of(&response?).text()))),
+        None => print_bytes(outcome),
     }
 }
 

@@ -32,6 +32,11 @@ impl Bar {
         Self::new(ProgressBar::new(bytes), what, RECORDS)
     }
 
+    /// For so many records.
+    pub(crate) fn of_records(what: &'static str, records: u64) -> Self {
+        Self::new(ProgressBar::new(records), what, RECORDS)
+    }
+
     /// For so many payments.
     pub(crate) fn of_payments(what: &'static str, payments: u64) -> Self {
         Self::new(ProgressBar::new(payments), what, "{msg} {wide_bar} {pos}/{len} payments")

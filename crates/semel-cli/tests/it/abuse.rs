@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use proofs::attacks::{crowd, disconnects, kill, many_keys, slow, slow_server, smuggling, waiting};
+use proofs::attacks::{
+    crowd, disconnects, kill, many_keys, proxy_kills, slow, slow_server, smuggling, waiting,
+};
 
 use crate::place::Place;
 
@@ -51,6 +53,12 @@ fn a_caller_with_keys_without_end_is_held_back_by_its_quota_and_nobody_else_is()
 fn a_proxy_that_is_killed_forgets_nothing_that_it_acknowledged_and_runs_nothing_twice_at_once() {
     let found = kill(binary(), 1, &|| ()).expect("what was acknowledged is replayed");
     assert!(found.replayed >= 10 && found.reran >= 1 && found.held == 1, "{found}");
+}
+
+#[test]
+fn a_proxy_that_is_killed_again_and_again_makes_no_effect_twice_and_with_a_probe_no_client_notices() {
+    let found = proxy_kills(binary(), 10, &|| ()).expect("one effect and one answer each");
+    assert!(found.probed.held == 0 && found.probed.retried > 10 && found.held.held > 0, "{found}");
 }
 
 #[test]

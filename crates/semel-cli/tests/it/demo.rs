@@ -32,11 +32,22 @@ fn every_payment_is_charged_once_with_semel_and_not_without() {
 fn what_clients_and_the_api_counted_adds_up() {
     let account = run("demo --requests 60 --seed 2").fine();
     let with = |what| row(&account, what).1;
-    let ended = with("answered by a run") + with("answered by a replay") + with("a person must look");
-    assert_eq!(ended, 60, "{account}");
+    let ended = with("got 201 from a run") + with("got 201 from a replay");
+    assert_eq!((ended, with("held for a person")), (60, 0), "{account}");
     assert_eq!(with("reused the key"), with("and were refused"), "{account}");
     assert_eq!(with("charges made") + with("answered 503"), with("requests seen"), "{account}");
     assert_eq!(with("requests sent"), 60 + with("of which retries"), "{account}");
+}
+
+#[test]
+fn a_proxy_killed_in_the_middle_of_a_charge_leaves_one_effect_and_one_answer() {
+    let account = run("demo --requests 1 --seed 1").fine();
+    assert_eq!(row(&account, "killed in the middle of a charge"), (0, 1), "{account}");
+    assert_eq!(row(&account, "charges made").1, 1, "{account}");
+    assert!(row(&account, "hung up on").1 > 0, "the client of the charge must notice the kill: {account}");
+    assert!(row(&account, "asked by semel").1 > 0, "only the probe can know of the charge: {account}");
+    assert_eq!((row(&account, "from a run").1, row(&account, "from a replay").1), (0, 1), "{account}");
+    assert!(account.contains("killed 1 time (kill -9)"), "{account}");
 }
 
 #[test]
@@ -55,7 +66,7 @@ fn paid(address: &str, cents: u32) -> Answer {
 #[test]
 fn what_is_kept_up_can_be_tried_by_hand() {
     let demo = Program::start(semel().args(["demo", "--keep", "--requests", "5"])).expect("starts");
-    demo.until_written("Ctrl-C ends it");
+    demo.until_written("Ctrl-C ends it and removes the store");
     let shown = demo.out();
     let addresses: Vec<_> = shown
         .lines()
@@ -69,4 +80,28 @@ fn what_is_kept_up_can_be_tried_by_hand() {
     assert!(second.status == 201 && second.is_replay(), "{second:?}");
     assert_eq!(paid(proxy, 1).status, 422);
     assert_eq!(paid(api, 1).status, 201, "past the proxy, every request charges");
+    let after = |what: &str| shown.split_once(what).and_then(|(_, rest)| rest.lines().next()).expect(what);
+    let dashboard = after("Dashboard: http://").trim_end_matches('/').parse().expect("is an address");
+    let request = Request::new("GET", "/").header("host", "127.0.0.1");
+    let page = Client::new(dashboard).ask(&request).expect("is answered");
+    assert!(page.status < 400, "{page:?}");
+    assert!(std::path::Path::new(after("Store:     ")).join("lock").exists());
+}
+
+#[test]
+fn ctrl_c_leaves_no_folder_behind() {
+    let folder = tempfile::tempdir().expect("a folder for a test");
+    let is_empty = || std::fs::read_dir(folder.path()).expect("is a folder").next().is_none();
+    let mut command = semel();
+    command.env("TMPDIR", folder.path()).args(["demo", "--requests", "3000"]);
+    let mut demo = Program::start(&mut command).expect("starts");
+    test_http::until_blocking("the folder of the store", || (!is_empty()).then_some(()));
+    // Its store is opened after its folder was made, and signals are listened for after that.
+    test_http::until_blocking("the store", || {
+        let made = std::fs::read_dir(folder.path()).expect("is a folder").flatten().next()?;
+        made.path().join("store/lock").exists().then_some(())
+    });
+    demo.signal(rustix::process::Signal::INT);
+    demo.wait();
+    assert!(is_empty(), "{}", demo.tail());
 }

@@ -157,3 +157,49 @@ fn every_code_of_a_refusal_over_http_is_documented_once() {
         assert_eq!(table.matches(&row).count(), 1, "{row}");
     }
 }
+
+/// The page that lists all metrics.
+fn metrics_page() -> String {
+    let mut page = String::from(
+        "# Metrics\n\nMade from `semel::metrics`; a test fails when it is not as the code is \
+         (`SEMEL_WRITE_DOCS=1 cargo test -p semel-cli --all-features --test it the_metrics_page` writes it).\n\n\
+         `semel serve` has those of engine, listener and monitoring at `/metrics`; `semel proxy` has those of the proxy too, on its admin \
+         listener. Each series of a counter exists from the start, at 0, except where a label has no closed set of values.\n\n\
+         | metric | kind | of | labels | meaning |\n|---|---|---|---|---|\n",
+    );
+    for metric in semel::metrics::ALL {
+        let label = |label: &semel::metrics::MetricLabel| match label.values {
+            [] => format!("`{}`", label.name),
+            values => format!("`{}`: {}", label.name, values.join(", ")),
+        };
+        let labels = metric.labels.iter().map(label).collect::<Vec<_>>().join("; ");
+        let (name, kind, part) =
+            (metric.name, metric.kind.as_str(), format!("{:?}", metric.part).to_lowercase());
+        page.extend(["| `", name, "` | ", kind, " | ", &part, " | ", &labels, " | ", metric.help, " |\n"]);
+    }
+    page
+}
+
+#[test]
+fn the_metrics_page_is_what_the_code_says() {
+    let (path, page) = (root().join("docs/metrics.md"), metrics_page());
+    if std::env::var_os("SEMEL_WRITE_DOCS").is_some() {
+        fs::write(&path, &page).expect("is written");
+    }
+    let there = fs::read_to_string(path).unwrap_or_default();
+    assert!(there == page, "docs/metrics.md is stale; its first lines say how it is written");
+}
+
+#[test]
+fn prometheus_takes_the_alert_rules() {
+    let check = |path: &Path| {
+        let command = std::process::Command::new("promtool").args(["check", "rules"]).arg(path).output();
+        command.expect("promtool is in Debian's package prometheus").status.success()
+    };
+    assert!(check(&root().join("docs/alerts.yml")));
+    // The control: a rule that is none is refused.
+    let folder = tempfile::tempdir().expect("a folder for a test");
+    let broken = folder.path().join("broken.yml");
+    fs::write(&broken, read("docs/alerts.yml").replace("[10m]", "[10")).expect("is written");
+    assert!(!check(&broken));
+}

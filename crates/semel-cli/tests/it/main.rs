@@ -32,6 +32,7 @@ mod serve;
 mod serving;
 mod settle;
 mod show;
+mod stopping;
 mod store_health;
 mod terminal;
 mod tools;

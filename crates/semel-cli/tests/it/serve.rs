@@ -73,7 +73,7 @@ fn a_server_says_what_it_is_and_stops_when_it_is_told() {
         assert!(serving.first.contains(part), "{part}: {}", serving.first);
     }
     assert!(serving.get("/readyz", &[]).status == 200);
-    serving.server.signal(rustix::process::Signal::TERM);
+    serving.server.signal(rustix::process::Signal::INT);
     assert!(serving.line().contains("stopping"));
     assert!(serving.line().contains("none was cut off"));
     assert!(serving.server.wait().success());
@@ -193,7 +193,7 @@ fn a_request_becomes_a_span_of_the_trace_that_it_names() {
     let parent = format!("00-{trace}-b7ad6b7169203331-01");
     assert_eq!(serving.get("/healthz", &[("traceparent", &parent)]).status, 200);
     // Its last spans are sent before it ends.
-    serving.server.signal(rustix::process::Signal::TERM);
+    serving.server.signal(rustix::process::Signal::INT);
     let (head, body) = spans.recv_timeout(PATIENCE).expect("a span arrives");
     assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
     assert!(head.to_ascii_lowercase().contains("content-type: application/x-protobuf"), "{head}");

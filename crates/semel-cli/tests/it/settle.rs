@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use semel::{Claim, Decision, ErrorKind, Key, Outcome, OutcomeKind};
+use semel::{Claim, Decision, ErrorKind, Key, Lapse, Outcome, OutcomeKind};
+use semel_http::StoredResponse;
 
 use crate::binary::{on, run as semel_says};
 use crate::place::{Place, id};
@@ -14,6 +15,7 @@ crate::on_every_store! {
     a_run_that_lapsed_under_hold_is_resolved_without_a_claim_in_between
     a_done_key_is_never_touched
     a_held_key_is_resolved_with_an_outcome_that_is_replayed
+    h58_a_held_http_key_is_resolved_with_a_response_and_with_nothing_else
     a_held_key_is_released_and_runs_again
     what_is_not_held_cannot_be_resolved
 }
@@ -92,6 +94,38 @@ fn a_held_key_is_resolved_with_an_outcome_that_is_replayed(place: &Place) {
         };
         assert_eq!(&**replay.outcome().bytes(), b"{\"paid\":true}");
         assert_eq!(*replay.outcome().kind(), OutcomeKind::Other("skipped".into()));
+    });
+}
+
+fn h58_a_held_http_key_is_resolved_with_a_response_and_with_nothing_else(place: &Place) {
+    let key = Key::scoped(["auth:1"], "http", "pay-1").expect("is fine");
+    let claim = Claim::new(&key).label("POST /charges").lapse(Lapse::Hold).lease(Duration::from_millis(1));
+    place.with(async |semel| drop(run(&semel, claim).await));
+    let folder = tempfile::tempdir().expect("a folder for a test");
+    let file = folder.path().join("charge.json");
+    std::fs::write(&file, b"{\"id\": 7}").expect("is written");
+    let resolve = format!("keys resolve {} --yes", id(&key));
+    let body = file.display();
+    for (line, named) in [
+        (format!("{resolve} --outcome-file {body}"), "--status"),
+        (format!("{resolve} --status 201 --header set-cookie:a=b --body-file {body}"), "set-cookie"),
+        (format!("{resolve} --status 204 --body-file {body}"), "204"),
+        (format!("{resolve} --status 102"), "102"),
+    ] {
+        let error = on(place, &line).failed();
+        assert!(error.contains(named), "{line}: {error}");
+        assert_eq!(on(place, &format!("keys show {} --json", id(&key))).json()["state"], "held", "{line}");
+    }
+    let line = format!("{resolve} --status 201 --header location:/charges/7 --body-file {body}");
+    assert!(on(place, &line).fine().contains("every retry gets 201"));
+    let shown = on(place, &format!("keys show {} --json", id(&key))).json();
+    assert_eq!((&shown["status"], &shown["content_type"]), (&201.into(), &"application/json".into()));
+    place.with(async |semel| {
+        let record = semel.get(&key).await.expect("is answered").expect("is there");
+        let stored = StoredResponse::of(record.outcome().expect("is done")).expect("is readable");
+        let StoredResponse::Whole(reply) = stored else { panic!("the response was not kept") };
+        assert_eq!((reply.status().as_u16(), &**reply.body()), (201, &b"{\"id\": 7}"[..]));
+        assert_eq!(reply.headers()["location"], "/charges/7");
     });
 }
 

@@ -106,7 +106,7 @@ fn a_record_that_is_not_there_is_told_what_to_do(place: &Place) {
     fill(place);
     let error = on(place, "keys show --operation charge --name nobody").failed();
     assert!(
-        error.contains("nobody has claimed it") && error.contains("semel keys list --operation charge"),
+        error.contains("it was never claimed") && error.contains("semel keys list --operation charge"),
         "{error}"
     );
     let error = on(place, "keys show 00000000000000").failed();

@@ -7,7 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response, Version, request};
 use http_body::Body;
-use semel::{Claim, Decision, Error, ErrorKind, Fingerprint, Key, OnOutage, Permit, RecordId};
+use metrics::counter;
+use semel::{Claim, Decision, Error, ErrorKind, Fingerprint, Key, Lapse, OnOutage, Permit, RecordId};
 use tokio::time::Instant;
 
 use super::deadline::{Deadline, after};
@@ -16,7 +17,8 @@ use crate::body::{Read, RequestBody, ResponseBody, Whole, read};
 use crate::budget::{Admitted, Reserved};
 use crate::caller::Caller;
 use crate::decided::{Decided, DecisionKind};
-use crate::identity::{claimed_as, identify, label};
+use crate::http_record;
+use crate::identity::{claimed_as, identify, labelled};
 use crate::layer::{IdempotencyLayer, Inner};
 use crate::problem::{Code, Problem};
 use crate::profile::{Rules, WhileRunning};
@@ -29,76 +31,85 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Decides on a covered request: it may run, or this is its answer.
 ///
 /// May be dropped at any await: nothing has run yet, and the engine gives back a grant that its caller does not hear of.
-pub(crate) async fn decide<S, B, R>(
+#[expect(clippy::manual_async_fn, reason = "an `async fn` would hold its arguments twice")]
+pub(crate) fn decide<S, B, R>(
     layer: IdempotencyLayer,
     rules: Arc<Rules>,
     service: S,
     request: Request<B>,
-) -> Result<Grant<S, B>, Response<ResponseBody<R>>>
+) -> impl Future<Output = Result<Grant<S, B>, Response<ResponseBody<R>>>>
 where
     B: Body<Data = Bytes>,
 {
-    let inner = &*layer.inner;
-    let mut deadline = Deadline::default();
-    let (mut parts, body) = request.into_parts();
-    let version = parts.version;
-    let identity = match identify(inner, &rules, &parts) {
-        Ok(identified) => identified,
-        Err(problem) => {
-            let problem = drained(&mut deadline, body, rules.request_bytes_max, problem).await;
-            return Err(refusal(inner, problem, version, None, DecisionKind::Refused));
-        }
-    };
-    let refuse = |problem, key: &Key, decision| refusal(inner, problem, version, Some(key.id()), decision);
-    // The room of a run is reserved before it can be granted.
-    let Admitted { request: request_room, response: response_room } =
-        match inner.shared.budget.admit(&identity.caller) {
-            Ok(admitted) => admitted,
-            Err(full) => {
-                let problem = drained(&mut deadline, body, rules.request_bytes_max, overloaded(full)).await;
-                return Err(refuse(problem, &identity.key, DecisionKind::Refused));
+    async move {
+        let inner = &*layer.inner;
+        let mut deadline = Deadline::default();
+        let (mut parts, body) = request.into_parts();
+        let version = parts.version;
+        let identity = match identify(inner, &rules, &parts) {
+            Ok(identified) => identified,
+            Err(problem) => {
+                let problem = drained(&mut deadline, body, rules.request_bytes_max, problem).await;
+                return Err(refusal(inner, problem, version, None, DecisionKind::Refused));
             }
         };
-    let whole = match whole(inner, &rules, &mut deadline, body, request_room).await {
-        Ok(whole) => whole,
-        Err(problem) => return Err(refuse(problem, &identity.key, DecisionKind::Refused)),
-    };
-    let (key, print) = match claimed_as(inner, &rules, &identity, &parts, &whole.bytes).await {
-        Ok(claimed_as) => claimed_as,
-        Err(error) => return Err(refuse(store_unavailable(&error), &identity.key, DecisionKind::Refused)),
-    };
-    let caller = identity.caller;
-    if let Some(problem) = over_quota(inner, &mut deadline, &caller, &key).await {
-        return Err(refuse(problem, &key, DecisionKind::Refused));
-    }
-    let claim = || claim(&rules, &key, print, &parts);
-    let (problem, decision) = match claimed(inner, &rules, &mut deadline, &claim).await {
-        Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
-            parts.extensions.insert::<Permit>(permit.clone());
-            let request = Request::from_parts(parts, RequestBody::whole(whole));
-            return Ok(Grant {
-                layer,
-                rules,
-                caller,
-                permit,
-                deadline,
-                room: response_room.granted(),
-                service,
-                request,
-            });
-        }
-        Ok(Decision::Replay(replay)) => {
-            match replayed(&replay, &inner.settings.profile.names, response_room) {
-                Ok(response) => return Err(response),
-                Err(problem) => (problem, DecisionKind::Replay),
+        let refuse =
+            |problem, key: &Key, decision| refusal(inner, problem, version, Some(key.id()), decision);
+        // The room of a run is reserved before it can be granted.
+        let Admitted { request: request_room, response: response_room } =
+            match inner.shared.budget.admit(&identity.caller) {
+                Ok(admitted) => admitted,
+                Err(full) => {
+                    let problem =
+                        drained(&mut deadline, body, rules.request_bytes_max, overloaded(full)).await;
+                    return Err(refuse(problem, &identity.key, DecisionKind::Refused));
+                }
+            };
+        let whole = match whole(inner, &rules, &mut deadline, body, request_room).await {
+            Ok(whole) => whole,
+            Err(problem) => return Err(refuse(problem, &identity.key, DecisionKind::Refused)),
+        };
+        let (key, print) = match claimed_as(inner, &rules, &identity, &parts, &whole.bytes).await {
+            Ok(claimed_as) => claimed_as,
+            Err(error) => {
+                return Err(refuse(store_unavailable(&error), &identity.key, DecisionKind::Refused));
             }
+        };
+        let caller = identity.caller;
+        if let Some(problem) = over_quota(inner, &mut deadline, &caller, &key).await {
+            return Err(refuse(problem, &key, DecisionKind::Refused));
         }
-        Ok(Decision::Busy(busy)) => (in_flight(&busy), DecisionKind::Busy),
-        Ok(Decision::Mismatch(_)) => (mismatch(), DecisionKind::Mismatch),
-        Ok(Decision::Held(_)) => (held(), DecisionKind::Held),
-        Err(error) => (store_unavailable(&error), DecisionKind::Refused),
-    };
-    Err(refuse(problem, &key, decision))
+        let process = inner.semel.owner();
+        let claim = || http_record::owned(claim(&rules, &key, print, &parts), caller.as_str(), process);
+        let (problem, decision) = match claimed_or_probed(inner, &rules, &mut deadline, &claim, &parts).await
+        {
+            Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
+                parts.extensions.insert::<Permit>(permit.clone());
+                let request = Request::from_parts(parts, RequestBody::whole(whole));
+                return Ok(Grant {
+                    layer,
+                    rules,
+                    caller,
+                    permit,
+                    deadline,
+                    room: response_room.granted(),
+                    service,
+                    request,
+                });
+            }
+            Ok(Decision::Replay(replay)) => {
+                match replayed(&replay, &inner.settings.profile.names, response_room) {
+                    Ok(response) => return Err(response),
+                    Err(problem) => (problem, DecisionKind::Replay),
+                }
+            }
+            Ok(Decision::Busy(busy)) => (in_flight(&busy), DecisionKind::Busy),
+            Ok(Decision::Mismatch(_)) => (mismatch(), DecisionKind::Mismatch),
+            Ok(Decision::Held(found)) => (held(&found, &rules), DecisionKind::Held),
+            Err(error) => (store_unavailable(&error), DecisionKind::Refused),
+        };
+        Err(refuse(problem, &key, decision))
+    }
 }
 
 fn refusal<R>(
@@ -171,12 +182,11 @@ async fn drained<B: Body<Data = Bytes>>(
 }
 
 fn claim(rules: &Rules, key: &Key, print: Fingerprint, parts: &request::Parts) -> Claim {
-    let claim = Claim::new(key)
+    let claim = labelled(Claim::new(key), parts)
         .fingerprint(print)
-        .label(&label(parts))
         .lease(rules.lease)
         .retention(rules.retention)
-        .lapse(rules.lapse)
+        .lapse(if rules.probe.is_some() { Lapse::Hold } else { rules.lapse })
         .on_outage(rules.on_outage);
     let claim = match rules.attempts_max {
         Some(attempts) => claim.attempts_max(attempts),
@@ -188,19 +198,39 @@ fn claim(rules: &Rules, key: &Key, print: Fingerprint, parts: &request::Parts) -
     }
 }
 
+/// Claims; and claims again with the probe where the first claim found the key held. So a probe costs nothing before it is
+/// needed. A place for it is taken first: a claim that offers a probe writes that one began, and no other may for a while.
+async fn claimed_or_probed(
+    inner: &Inner,
+    rules: &Arc<Rules>,
+    deadline: &mut Deadline,
+    claim: &impl Fn() -> Claim,
+    parts: &request::Parts,
+) -> semel::Result<Decision> {
+    let decision = claimed(inner, rules, deadline, claim, Duration::ZERO).await;
+    let (Ok(Decision::Held(_)), Some(probe)) = (&decision, &rules.probe) else { return decision };
+    let Ok(_place) = inner.shared.probes.try_acquire() else {
+        counter!(semel::metrics::PROBES_DEFERRED.name).increment(1);
+        return decision;
+    };
+    let probing = || probe.join(claim(), rules, parts);
+    claimed(inner, rules, deadline, &probing, probe.timeout_span()).await
+}
+
 /// Claims, and gives up on a store that does not answer in time.
 async fn claimed(
     inner: &Inner,
     rules: &Rules,
     deadline: &mut Deadline,
     claim: &impl Fn() -> Claim,
+    more: Duration,
 ) -> semel::Result<Decision> {
     let patience = match rules.while_running {
         WhileRunning::Reject => inner.settings.store_timeout,
         WhileRunning::Wait(span) => inner.settings.store_timeout.saturating_add(span),
     };
     let claiming = pin!(inner.semel.claim(claim()));
-    if let Ok(decision) = deadline.limit(after(patience), claiming).await {
+    if let Ok(decision) = deadline.limit(after(patience.saturating_add(more)), claiming).await {
         return decision;
     }
     let error = Error::new(ErrorKind::Unavailable, "the store did not answer in time; ask again");

@@ -1,5 +1,7 @@
 //! The rules of the header, one test a rule.
 
+use std::borrow::Cow;
+
 use super::*;
 use crate::profile::Profile;
 
@@ -15,7 +17,7 @@ fn read_as(form: KeyForm, lines: &[(&str, &[u8])]) -> Result<Option<String>, Mal
         let name: HeaderName = name.parse().unwrap();
         headers.append(name, HeaderValue::from_bytes(value).unwrap());
     }
-    key_of(&headers, &names, form)
+    Ok(key_of(&headers, &names, form)?.map(Cow::into_owned))
 }
 
 fn one(value: &str) -> Option<String> {

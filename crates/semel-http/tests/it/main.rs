@@ -9,11 +9,17 @@ mod bodies;
 mod extractor;
 mod hang_ups;
 mod identity;
+mod kept_facts;
 mod leaving;
 mod meaning;
 #[cfg(feature = "axum")]
 mod nested;
 mod outages;
+mod outcome_table;
+mod patience;
+mod probing;
+mod quotas;
+mod refused_requests;
 mod sameness;
 mod settling;
 mod vectors;

@@ -2,6 +2,7 @@
 
 use semel::clock::Timestamp;
 use semel::record::{Record, State};
+use semel_http::HttpRecord;
 
 use super::span;
 
@@ -10,8 +11,11 @@ pub fn scope(record: &Record) -> String {
     super::scope::shown(record.key.scope())
 }
 
-/// Scope, operation and name, as short as they can be told apart.
+/// Scope, operation and name; of a key of the layer or the proxy its label, its name and its caller.
 pub fn key(record: &Record) -> String {
+    if let (Some(http), Some(label)) = (HttpRecord::of(record), &record.label) {
+        return format!("{label} {} of {}", record.key.name(), http.caller());
+    }
     let scope = scope(record);
     let (operation, name) = (record.key.operation(), record.key.name());
     if scope.is_empty() { format!("{operation} {name}") } else { format!("{scope} {operation} {name}") }

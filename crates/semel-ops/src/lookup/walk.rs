@@ -48,7 +48,13 @@ impl<'a> Walk<'a> {
         self.after.filter(|_| !self.at_end)
     }
 
-    /// Whether there may be more.
+    /// Goes on behind this record, which the walk has passed.
+    pub(super) fn go_back_to(&mut self, id: RecordId) {
+        self.after = Some(id);
+        self.at_end = false;
+    }
+
+    /// Whether there are no more.
     pub fn is_at_end(&self) -> bool {
         self.at_end
     }

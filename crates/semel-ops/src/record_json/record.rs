@@ -3,6 +3,7 @@
 use semel::Lapse;
 use semel::clock::Timestamp;
 use semel::record::{EndedAttempt, Record, State, Step};
+use semel_http::{HttpRecord, StoredResponse};
 use serde::Serialize;
 
 use super::outcome::{Content, OutcomeView};
@@ -24,6 +25,15 @@ pub struct RecordView<'a> {
     /// What the work is, in words for people; `null` if no claim said so.
     #[cfg_attr(feature = "openapi", schema(example = "POST /charges"))]
     pub label: Option<&'a str>,
+    /// Who sent the request, as people know it; `null` if no HTTP request made the record.
+    #[cfg_attr(feature = "openapi", schema(example = "jwt:alice"))]
+    pub caller: Option<&'a str>,
+    /// The status of the stored response; `null` if no HTTP request made the record, or if it is not done.
+    #[cfg_attr(feature = "openapi", schema(example = 201))]
+    pub status: Option<u16>,
+    /// The content type of the stored response; `null` if there is none, or if the response was not kept.
+    #[cfg_attr(feature = "openapi", schema(example = "application/json"))]
+    pub content_type: Option<String>,
     /// `running`, `done`, `released` or `held`. A run that lapsed under `hold` is held.
     #[cfg_attr(feature = "openapi", schema(example = "done"))]
     pub state: &'static str,
@@ -153,12 +163,17 @@ impl<'a> RecordView<'a> {
     /// The record as it is at `now`, on the store's clock: as everybody [sees](Record::seen_at) it then.
     pub fn of(record: &'a Record, now: Timestamp, content: Content) -> Self {
         let size = |step: &'a Step| StepSize { name: &step.name, bytes: step.value.len() };
+        let http = HttpRecord::of(record);
+        let response = http.and_then(|http| http.response()?.ok());
         Self {
             id: Id(record.key.id()),
             scope: record.key.scope().collect(),
             operation: record.key.operation(),
             name: record.key.name(),
             label: record.label.as_deref(),
+            caller: http.map(|http| http.caller()),
+            status: response.as_ref().and_then(StoredResponse::status).map(|status| status.as_u16()),
+            content_type: response.as_ref().and_then(StoredResponse::content_type).map(str::to_owned),
             state: record.state.kind().as_str(),
             owner: said(&record.state.grant().owner),
             attempt: record.attempt,

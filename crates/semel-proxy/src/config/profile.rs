@@ -4,9 +4,12 @@
 use std::time::Duration;
 
 use http::HeaderName;
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
 use matchit::Router;
-use semel::{LEASE_MAX, RETENTION_MAX};
-use semel_http::{Code, Names, Profile, Route, Rules, WhileRunning};
+use semel::{LEASE_MAX, Lapse, RETENTION_MAX};
+use semel_http::{Code, Names, Probe, Profile, Route, Rules, WhileRunning};
 use toml::de::DeTable;
 
 use super::source::{Named, Overrides};
@@ -14,6 +17,7 @@ use super::values::{
     KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, PROFILE, header, json_path, method, path,
     refusal, status_not_kept,
 };
+use crate::probe::{PathTemplate, ProbeClient, TIMEOUT_DEFAULT, UpstreamProbe};
 use semel_config::Table;
 use semel_config::value::{
     Read, Value, any_text, bytes, count, kind, list, or_none, text, time, word, wrong,
@@ -25,13 +29,17 @@ pub(super) const OFF: &str = "off";
 const SHORTEST: Duration = Duration::from_millis(1);
 /// The longest body that may be held whole: what is longer has no business in a store of outcomes.
 const BODY_BYTES_MAX: u64 = 1 << 30;
+/// The longest that a probe may take: its client waits for it.
+const PROBE_TIMEOUT_MAX: Duration = Duration::from_mins(5);
+/// What a probe looks like.
+const PROBE: &str = "{ path = \"/charges?key={key}\", headers = [\"authorization\"] }";
 /// The word for no bound.
 pub(super) const UNBOUNDED: &str = "unbounded";
 /// The word for every header that may be kept.
 pub(super) const ALL: &str = "all";
 
 /// A profile of the table, with what the file says instead.
-pub(super) fn profile(root: &mut Table<'_>, overrides: &Overrides) -> Profile {
+pub(super) fn profile(root: &mut Table<'_>, overrides: &Overrides, client: &ProbeClient) -> Profile {
     let written = root.read("profile", word(PROFILE));
     let mut profile = match overrides.profile.or(written).unwrap_or_default() {
         Named::Ietf => Profile::ietf(),
@@ -50,7 +58,7 @@ pub(super) fn profile(root: &mut Table<'_>, overrides: &Overrides) -> Profile {
     }
     statuses.finish();
     let mut table = root.table("rules");
-    profile.rules = rules(&mut table, profile.rules);
+    profile.rules = rules(&mut table, profile.rules, client);
     table.finish();
     profile
 }
@@ -83,13 +91,15 @@ fn names(mut table: Table<'_>, names: &mut Names) {
 }
 
 /// The rules, with what the table says instead.
-fn rules(table: &mut Table<'_>, mut rules: Rules) -> Rules {
+fn rules(table: &mut Table<'_>, mut rules: Rules, client: &ProbeClient) -> Rules {
     table.set("methods", &mut rules.methods, list(method));
     table.set("key", &mut rules.key, word(KEY_PRESENCE));
     table.set("scope", &mut rules.scope, word(KEY_SCOPE));
     table.set("lease", &mut rules.lease, time(SHORTEST..=LEASE_MAX));
     table.set("retention", &mut rules.retention, time(SHORTEST..=RETENTION_MAX));
     table.set("lapse", &mut rules.lapse, word(LAPSE));
+    table.set("probe", &mut rules.probe, or_none(OFF, probe(client)));
+    judge_probe(table, &rules);
     table.set("attempts_max", &mut rules.attempts_max, or_none(UNBOUNDED, count(1..=u64::from(u32::MAX))));
     table.set("on_server_error", &mut rules.on_server_error, word(ON_SERVER_ERROR));
     table.set("statuses_not_kept", &mut rules.statuses_not_kept, list(status_not_kept));
@@ -100,6 +110,65 @@ fn rules(table: &mut Table<'_>, mut rules: Rules) -> Rules {
     table.set("while_running", &mut rules.while_running, while_running);
     table.set("on_outage", &mut rules.on_outage, word(ON_OUTAGE));
     rules
+}
+
+/// `{ path = "/charges?key={key}", headers = ["authorization"], timeout = "5s" }`.
+fn probe(client: &ProbeClient) -> impl Fn(&Value<'_>) -> Read<Probe> {
+    |value| {
+        let Some(fields) = value.get_ref().as_table() else {
+            return wrong(value, format!("is {}; write {PROBE}, or \"{OFF}\"", kind(value)));
+        };
+        let field =
+            |wanted: &str| fields.iter().find(|(name, _)| name.get_ref() == wanted).map(|(_, value)| value);
+        let known = ["path", "headers", "timeout"];
+        if let Some((name, _)) = fields.iter().find(|(name, _)| !known.contains(&name.get_ref().as_ref())) {
+            return wrong(value, format!("has the field `{}`; write {PROBE}", name.get_ref()));
+        }
+        let Some(path) = field("path") else { return wrong(value, format!("has no `path`; write {PROBE}")) };
+        // Two callers may use one key: the upstream must be able to tell them apart, so this has no default.
+        let Some(headers) = field("headers") else {
+            return wrong(
+                value,
+                "has no `headers`: by which headers of the client does the upstream tell callers apart? Write \
+                 headers = [\"authorization\"], or headers = [] if no two callers ever use the same key",
+            );
+        };
+        let timeout = field("timeout").map(time(SHORTEST..=PROBE_TIMEOUT_MAX)).transpose();
+        let (path, headers) = (text(PathTemplate::parse)(path), list(probe_header)(headers));
+        let probe =
+            UpstreamProbe { path: path?, headers: headers?, timeout: timeout?.unwrap_or(TIMEOUT_DEFAULT) };
+        Ok(probe.probe(client))
+    }
+}
+
+/// A header of the client that a probe may carry: none that frames or routes a request, and none that the proxy writes.
+fn probe_header(value: &Value<'_>) -> Read<HeaderName> {
+    let name = header(value)?;
+    let is_own =
+        [CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE]
+            .contains(&name);
+    if is_own
+        || ["x-forwarded-", "x-real-ip", "proxy-", "keep-alive"]
+            .iter()
+            .any(|start| name.as_str().starts_with(start))
+    {
+        return wrong(
+            value,
+            format!("holds \"{name}\", which a probe cannot take over from the client; leave it out"),
+        );
+    }
+    Ok(name)
+}
+
+/// A probe finds out what became of a run; that it runs again unasked would be the opposite.
+fn judge_probe(table: &Table<'_>, rules: &Rules) {
+    if rules.probe.is_some() && rules.lapse == Lapse::Rerun {
+        let field = if table.has("lapse") { "lapse" } else { "probe" };
+        table.wrong(
+            field,
+            "cannot be: with a probe, a run whose end is not known is never repeated unasked. Write lapse = \"hold\", or probe = \"off\"",
+        );
+    }
 }
 
 /// `"reject"` or `{ wait = "10s" }`.
@@ -123,14 +192,14 @@ fn while_running(value: &Value<'_>) -> Read<WhileRunning> {
 }
 
 /// Every route of the file, each on top of the rules that all have.
-pub(super) fn routes(root: &mut Table<'_>, common: &Rules) -> Vec<Route> {
+pub(super) fn routes(root: &mut Table<'_>, common: &Rules, client: &ProbeClient) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     for mut table in root.tables("route") {
         if !table.has("path") {
             table.wrong("path", "is missing: which paths is this route for? Write path = \"/charges\"");
         }
         let path = table.read("path", text(path));
-        let own = rules(&mut table, common.clone());
+        let own = rules(&mut table, common.clone(), client);
         if let Some(path) = path {
             let route = Route { path, rules: own };
             if let Err(why) = judged(&route, &routes) {

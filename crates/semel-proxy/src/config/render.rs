@@ -101,6 +101,7 @@ fn headers(profile: &Profile) -> Lines {
 fn rules(rules: &Rules) -> Lines {
     let statuses = rules.statuses_not_kept.iter().map(http::StatusCode::as_u16);
     let headers = rules.headers_kept.as_ref().map(|headers| listed(headers.iter().map(quoted)));
+    let probe = rules.probe.as_ref().and_then(|probe| probe.description().map(str::to_owned));
     let attempts = rules.attempts_max.map(|most| most.to_string());
     vec![
         ("methods", listed(rules.methods.iter().map(quoted))),
@@ -109,6 +110,7 @@ fn rules(rules: &Rules) -> Lines {
         ("lease", timed(rules.lease)),
         ("retention", timed(rules.retention)),
         ("lapse", quoted(word_for(LAPSE, &rules.lapse))),
+        ("probe", probe.unwrap_or_else(|| quoted(OFF))),
         ("attempts_max", attempts.unwrap_or_else(|| quoted(UNBOUNDED))),
         ("on_server_error", quoted(word_for(ON_SERVER_ERROR, &rules.on_server_error))),
         ("statuses_not_kept", listed(statuses)),
@@ -142,6 +144,7 @@ fn bounds(settings: &ProxySettings) -> Lines {
     let mut lines = settings.listener.limits.lines(held);
     let caller_held = settings.http.caller_held_bytes_max.map(|bytes| sized(bytes as u64));
     lines.extend(caller_held.map(|bytes| ("caller_held_bytes_max", bytes)));
+    lines.push(("probes_in_flight_max", settings.http.probes_in_flight_max.to_string()));
     lines.push(("upstream_idle_max", settings.upstream_limits.idle_max.to_string()));
     lines
 }

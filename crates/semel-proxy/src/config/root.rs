@@ -15,6 +15,7 @@ use super::keys::{self, Keys};
 use super::profile;
 use super::source::{Admin, Overrides};
 use super::values::{ACCESS_LOG, UNDERSCORES, UPSTREAM_VERSION, upstream};
+use crate::probe::ProbeClient;
 use crate::settings::{ProxySettings, UpstreamLimits};
 use semel_config::value::{address, any_text, bytes, count, file, list, or_none, text, truth, word};
 
@@ -39,9 +40,10 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     let store = StoreSetting::read(&mut root, &overrides.store);
     let trusted_proxies = root.read("trusted_proxies", list(text(callers::network))).unwrap_or_default();
     let callers = callers::callers(root.table("principal"), &trusted_proxies);
-    let mut profile = profile::profile(&mut root, overrides);
+    let probe_client = ProbeClient::default();
+    let mut profile = profile::profile(&mut root, overrides, &probe_client);
     let keys = keys::keys(root.table("key"), &mut profile.key);
-    let routes = profile::routes(&mut root, &profile.rules);
+    let routes = profile::routes(&mut root, &profile.rules, &probe_client);
     let mut listener = ListenerConfig::new(listen);
     let mut upstream_limits = UpstreamLimits::default();
     let mut http = Settings {
@@ -76,6 +78,7 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
         store: store.address,
         principal: callers.principal()?,
         http,
+        probe_client,
         upstream_authorities,
         upstream_version,
         trusted_proxies,
@@ -161,6 +164,7 @@ fn bounds(mut table: Table<'_>, limits: &mut Limits, upstream: &mut UpstreamLimi
     limits.read(&mut table);
     table.set("held_bytes_max", &mut http.held_bytes_max, bytes(1..=1 << 40));
     http.caller_held_bytes_max = table.read("caller_held_bytes_max", bytes(1..=1 << 40));
+    table.set("probes_in_flight_max", &mut http.probes_in_flight_max, count(1..=MANY));
     table.set("upstream_idle_max", &mut upstream.idle_max, count(0..=MANY));
     table.finish();
 }

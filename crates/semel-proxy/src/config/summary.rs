@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use semel::Lapse;
-use semel_http::{Route, Rules};
+use semel_http::{Probe, Route, Rules};
 use semel_ops::store_url::Address;
 
 use super::values::LAPSE;
@@ -70,21 +70,40 @@ fn expected(store: &Address) -> &'static str {
 
 /// What becomes of a key whose run has no known end, and on which routes it is otherwise.
 fn after_a_crash(settings: &ProxySettings) -> String {
-    let common = settings.http.profile.rules.lapse;
-    let all = match common {
-        Lapse::Hold => "a key whose run has no known end is held until an operator decides",
-        Lapse::Rerun => "a key whose run has no known end runs again with the next retry",
+    let rules = &settings.http.profile.rules;
+    let common = policy(rules);
+    let all = match (&rules.probe, rules.lapse) {
+        (Some(_), _) => {
+            "the upstream is asked what became of a run that has no known end, and the key is held if it cannot say"
+        }
+        (None, Lapse::Hold) => "a key whose run has no known end is held until an operator decides",
+        (None, Lapse::Rerun) => "a key whose run has no known end runs again with the next retry",
     };
-    let all = format!("{all} (lapse = \"{}\")", word_for(LAPSE, &common));
-    let differs = |Route { rules, .. }: &&Route| rules.lapse != common;
-    let routes: Vec<_> = settings.http.routes.iter().filter(differs).map(named).collect();
-    let Some(other) = settings.http.routes.iter().find(differs) else { return all };
-    let shown = routes.get(..ROUTES_NAMED_MAX.min(routes.len())).unwrap_or_default().join(", ");
+    let own = match rules.probe.as_ref().and_then(Probe::description) {
+        Some(probe) => format!("probe = {probe}"),
+        None => format!("lapse = \"{common}\""),
+    };
+    let others = ["probe", "hold", "rerun"].into_iter().filter(|word| *word != common);
+    let others: String = others.filter_map(|word| on_routes(settings, word)).collect();
+    format!("{all} ({own}){others}")
+}
+
+/// In one word, what becomes of a key whose run has no known end.
+fn policy(rules: &Rules) -> &'static str {
+    if rules.probe.is_some() { "probe" } else { word_for(LAPSE, &rules.lapse) }
+}
+
+/// The routes with this policy, if there are any.
+fn on_routes(settings: &ProxySettings, word: &str) -> Option<String> {
+    let routes = settings.http.routes.iter().filter(|route| policy(&route.rules) == word);
+    let routes: Vec<_> = routes.map(named).collect();
+    let shown =
+        routes.get(..ROUTES_NAMED_MAX.min(routes.len())).filter(|shown| !shown.is_empty())?.join(", ");
     let more = match routes.len().saturating_sub(ROUTES_NAMED_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{all}; {} on {shown}{more}", word_for(LAPSE, &other.rules.lapse))
+    Some(format!("; {word} on {shown}{more}"))
 }
 
 fn named(route: &Route) -> String {

@@ -85,7 +85,7 @@ async fn connected(connect: impl Future<Output = io::Result<TcpStream>>) -> io::
     impl Drop for Counted {
         fn drop(&mut self) {
             if !self.is_refused {
-                metrics::counter!("semel_http_upstream_connects_total").increment(1);
+                metrics::counter!(semel::metrics::UPSTREAM_CONNECTS.name).increment(1);
             }
         }
     }

@@ -21,8 +21,9 @@ const PING_EVERY: Duration = Duration::from_secs(10);
 /// How long it may take to say so.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is read ahead of whoever reads an answer.
-const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+/// What is read ahead of a client that does not read its answer: every unread answer holds this much. As with HTTP/1.1, and
+/// enough for 128 MB/s of one answer at half a millisecond to the upstream.
+const STREAM_WINDOW_BYTES: u32 = 64 << 10;
 /// No bound of its own: answers that are not read must not stop the others on the connection.
 const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
 

@@ -139,6 +139,16 @@ fn what_a_proxy_will_do_is_said_in_four_lines() {
             "after a crash: a key whose run has no known end runs again with the next retry (lapse = \"rerun\"); hold on POST/PATCH /charges",
         ]
     );
+    let probed = summed_up(
+        "[rules]\nprobe = { path = '/found?key={key}', headers = ['Authorization'] }
+        [[route]]\npath = '/notes'\nmethods = ['PUT']\nprobe = 'off'\nlapse = 'rerun'\n[[route]]\npath = '/charges'\nprobe = 'off'",
+    );
+    assert_eq!(
+        probed[3],
+        "after a crash: the upstream is asked what became of a run that has no known end, and the key is held if it cannot say \
+         (probe = { path = \"/found?key={key}\", headers = [\"authorization\"], timeout = \"5s\" }); \
+         hold on POST/PATCH /charges; rerun on PUT /notes"
+    );
     let route = |number| format!("[[route]]\npath = '/r{number}'\nmethods = ['POST']\nlapse = 'rerun'\n");
     let many = summed_up(&[1, 2, 3, 4, 5].map(route).concat());
     assert!(
@@ -335,6 +345,34 @@ const REFUSED: &[(&str, &str)] = &[
     ("[rules]\nlease = '0s'", "`lease` is \"0s\"; write 1ms to 1d"),
     ("[rules]\nretention = '200y'", "write \"500ms\""),
     ("[rules]\nattempts_max = 0", "write 1 to 4294967295"),
+    (
+        "[rules]\nprobe = '/charges'",
+        "write { path = \"/charges?key={key}\", headers = [\"authorization\"] }, or \"off\"",
+    ),
+    ("[rules]\nprobe = { headers = [] }", "semel.toml:3:9: `probe` has no `path`"),
+    (
+        "[rules]\nprobe = { path = '/a/{key}' }",
+        "by which headers of the client does the upstream tell callers apart?",
+    ),
+    ("[rules]\nprobe = { path = '/a', headers = [] }", "without the key that is asked for"),
+    ("[rules]\nprobe = { path = '/a/{id}', headers = [] }", "there are {key} and {path}"),
+    ("[rules]\nprobe = { path = '/a/{key}', headers = [], method = 'POST' }", "has the field `method`"),
+    (
+        "[rules]\nprobe = { path = '/a/{key}', headers = ['Host'] }",
+        "holds \"host\", which a probe cannot take over",
+    ),
+    ("[rules]\nprobe = { path = '/a/{key}', headers = ['x-forwarded-for'] }", "a probe cannot take over"),
+    ("[rules]\nprobe = { path = '/a/{key}', headers = [], timeout = '1h' }", "write 1ms to 5m"),
+    (
+        "[rules]\nlapse = 'rerun'\nprobe = { path = '/a/{key}', headers = [] }",
+        "semel.toml:3:9: `lapse` cannot be: with a probe",
+    ),
+    (
+        "[rules]\nprobe = { path = '/a/{key}', headers = [] }\n[[route]]\npath = '/b'\nlapse = 'rerun'",
+        "semel.toml:6:9: `lapse` cannot be: with a probe",
+    ),
+    ("probe = 'off'", "it belongs in [rules] or in a [[route]]"),
+    ("[bounds]\nprobes_in_flight_max = 0", "`probes_in_flight_max` is 0"),
     ("[rules]\nmethods = ['GET']", "which passes untouched"),
     ("[rules]\nstatuses_not_kept = [503]", "up to `on_server_error`"),
     ("[rules]\nfields_left_out = ['client_time']", "it begins with `$`, as in `$.client_time`"),
@@ -428,6 +466,7 @@ fn a_file_that_is_not_there_is_named() {
     assert!(said.starts_with("no/such/semel.toml: cannot be read"), "{said}");
 }
 
+#[cfg(feature = "jwt")]
 #[test]
 fn the_effective_settings_are_a_file_that_means_the_same() {
     let folder = tempfile::tempdir().expect("a folder for a test");
@@ -441,6 +480,8 @@ fn the_effective_settings_are_a_file_that_means_the_same() {
         [key]\nunquoted = 'refused'\nsame_hosts = [['a', 'B:443']]\nidentity = 'upgrade'
         [statuses]\nin_flight = 425
         [rules]\nlease = '1d'\nattempts_max = 2\nwhile_running = {{ wait = '1m1ms' }}\nheaders_kept = ['link']\nfields_left_out = ['$.t']
+        probe = {{ path = '/found?key={{key}}', headers = ['Authorization', 'x-tenant'], timeout = '2s' }}
+        [[route]]\npath = '/b'\nprobe = 'off'\nlapse = 'rerun'
         [[route]]\npath = '/a'\nkey = 'required'\nattempts_max = 'unbounded'\nheaders_kept = 'all'\nwhile_running = 'reject'\nfields_left_out = []
         [[route]]\npath = '/a'\nmethods = ['PUT']\nrequest_bytes_max = 0
         [quotas]\nrecords = 5\nbytes = 1025

@@ -140,3 +140,33 @@ async fn a_response_that_stalls_is_cut_off() {
     client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     assert_eq!(client.answer(true).await, None);
 }
+
+#[tokio::test]
+async fn an_exchange_ends_with_its_client_of_http1() {
+    let (asked, mut was_asked) = tokio::sync::mpsc::unbounded_channel();
+    let service = Service::scripted(move |mut line| {
+        let asked = asked.clone();
+        async move {
+            line.head().await;
+            asked.send(()).expect("is awaited");
+            let _ = tokio::io::AsyncReadExt::read(&mut line.0, &mut [0]).await;
+            asked.send(()).expect("is awaited");
+        }
+    })
+    .await;
+    let mut settings = settings(service.address);
+    settings.admin = Some("127.0.0.1:0".parse().expect("is an address"));
+    let proxy = start(settings).await;
+    let mut client = Client::connect(proxy.listening()).await;
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    was_asked.recv().await.expect("was asked");
+    drop(client);
+    was_asked.recv().await.expect("the upstream's connection ends");
+    let admin = proxy.admin().expect("listens");
+    let scraped = Client::connect(admin).await.ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert!(scraped.text().contains("semel_http_in_flight"), "{}", scraped.text());
+    assert!(
+        !scraped.text().contains("semel_http_upstream_abandoned_total 1"),
+        "it went on without its client"
+    );
+}

@@ -6,7 +6,8 @@ use semel_http::{Principal, Settings};
 use semel_listen::ListenerConfig;
 use semel_ops::store_url::Address;
 use semel_proxy::{
-    AccessLog, Proxy, ProxySettings, Running, UnderscoresInHeaders, UpstreamLimits, UpstreamVersion,
+    AccessLog, ProbeClient, Proxy, ProxySettings, Running, UnderscoresInHeaders, UpstreamLimits,
+    UpstreamVersion,
 };
 use semel_server::access::{Audit, Tokens};
 use semel_server::admin;
@@ -20,6 +21,7 @@ pub(crate) fn settings(upstream: SocketAddr) -> ProxySettings {
         store: Address::Memory,
         principal: Principal::header("authorization"),
         http: Settings::default(),
+        probe_client: ProbeClient::default(),
         upstream_authorities: None,
         upstream_version: UpstreamVersion::Http1,
         trusted_proxies: Vec::new(),

@@ -139,3 +139,38 @@ async fn a_reload_shows_new_clients_the_new_certificate_and_keeps_the_old_one_if
     settings.listener.tls = None;
     assert_eq!(proxy.needs_restart(&settings), ["tls"]);
 }
+
+#[tokio::test]
+async fn a_reload_that_adds_or_removes_tls_leaves_what_the_upstream_hears_of_the_clients_scheme() {
+    const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let (_folder, tls) = certificate();
+    let service = Service::mirror().await;
+    let plain = settings(service.address);
+    let mut secured = plain.clone();
+    secured.listener.tls = Some(tls.clone());
+
+    let proxy = start(plain.clone()).await;
+    proxy.reload(secured.clone()).expect("is taken, but for TLS");
+    let answer = Client::connect(proxy.listening()).await.ask(GET).await;
+    assert!(answer.text().contains("x-forwarded-proto: http\n"), "{}", answer.text());
+
+    let proxy = start(secured).await;
+    proxy.reload(plain).expect("is taken, but for TLS");
+    let stream = connect(proxy.listening(), &tls, b"http/1.1").await.expect("is still secured");
+    let answer = Client::over(stream).ask(GET).await;
+    assert!(answer.text().contains("x-forwarded-proto: https\n"), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn a_reload_whose_rules_are_refused_leaves_the_old_certificate() {
+    let (_folder, tls) = certificate();
+    let (_other, renewed) = certificate();
+    let service = Service::mirror().await;
+    let mut settings = settings(service.address);
+    settings.listener.tls = Some(tls.clone());
+    let proxy = start(settings.clone()).await;
+    settings.listener.tls = Some(renewed);
+    settings.http.scope = vec![String::new()];
+    assert!(proxy.reload(settings).is_err(), "a scope that no key can have is refused");
+    connect(proxy.listening(), &tls, b"http/1.1").await.expect("the old one is still shown");
+}

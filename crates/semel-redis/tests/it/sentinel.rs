@@ -196,7 +196,9 @@ async fn a_master_without_good_replicas_is_left_for_the_one_that_was_promoted() 
     let replica = master.replica().unwrap();
     let sentinel = Sentinel::start(&master).unwrap();
     let store = RedisStore::connect(&sentinel.url()).await.unwrap();
-    put(&store, LONG).await;
+    // A replica that has just been made is not always a good one yet.
+    let key = sample::key("before").unwrap();
+    until("the master has a good replica", || async { swap(&store, first(&key, LONG)).await.ok() }).await;
     force_failover(&sentinel).await;
     sentinel.until_master_is_not(master.port()).unwrap();
     let key = sample::key("after").unwrap();

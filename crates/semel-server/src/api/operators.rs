@@ -1,20 +1,22 @@
-//! What operators do to somebody else's record.
+//! What operators do to a record that is not theirs.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use semel::{OperatorAnswer, Resolution};
+use semel::OperatorAnswer;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::ask::{Answer, Json, admit, id};
 #[cfg(feature = "openapi")]
 use super::openapi::Refused;
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::records::found;
-use super::wire::{Outcome, Text, bounded};
+use super::wire::{Outcome, Text, bounded, bytes_of, given};
 use crate::access::{Authenticated, Need};
 use crate::operator_actions;
 use crate::state::AppState;
+use semel_ops::operator::{Settlement, SuppliedResponse};
 use semel_ops::record_json::OperatorAnswerView;
 
 /// Releases a running or held record.
@@ -35,13 +37,61 @@ pub(super) struct ReleaseRecord<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ResolveRecord<'a> {
-    /// The effect landed, with this outcome: retries get it. This or `release`.
+    /// The effect landed, and the client gets this response: for keys of HTTP requests. One of the three.
     #[serde(borrow)]
+    response: Option<ResponseBody<'a>>,
+    /// The effect landed, with this outcome: for all other keys. One of the three.
     outcome: Option<Outcome<'a>>,
-    /// The effect did not land: the next claim runs. This or `outcome`.
+    /// The effect did not land: the next claim runs. One of the three.
     release: Option<Because<'a>>,
     /// Only if the record is still at this version, or is still the run with this fence.
     version: Option<u64>,
+}
+
+/// A response, exactly as retries get it. At most one of `body`, `text` and `base64`.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SuppliedResponse))]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResponseBody<'a> {
+    /// From 200 to 599.
+    #[cfg_attr(feature = "openapi", schema(minimum = 200, maximum = 599, example = 201))]
+    status: u16,
+    /// Names and values, in their order.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(example = json!([["location", "/charges/7"]])))]
+    headers: Vec<(String, String)>,
+    /// A body of JSON, stored as its text; the content type is `application/json` unless `headers` has one.
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
+    body: Option<&'a RawValue>,
+    /// A body of text; the content type is `text/plain; charset=utf-8` unless `headers` has one.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    text: Option<Text<'a>>,
+    /// A body of any bytes; `headers` must have its content type.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    base64: Option<Text<'a>>,
+}
+
+impl ResponseBody<'_> {
+    fn supplied(&self) -> Result<SuppliedResponse, Problem> {
+        let (bytes, content_type) = match (&self.body, &self.text, &self.base64) {
+            (None, None, None) => (Vec::new(), None),
+            (Some(json), None, None) => (bytes_of(Some(*json), None)?, Some("application/json")),
+            (None, Some(text), None) => (text.as_bytes().to_vec(), Some("text/plain; charset=utf-8")),
+            (None, None, Some(base64)) => (bytes_of(None, Some(&**base64))?, None),
+            _ => {
+                return Err(Problem::invalid(
+                    "the response has several bodies; give one of body, text and base64",
+                ));
+            }
+        };
+        let (status, headers) = (self.status, self.headers.clone());
+        let mut response = SuppliedResponse { status, headers, body: bytes.into() };
+        if let Some(content_type) = content_type.filter(|_| !response.has_header("content-type")) {
+            response.headers.push(("content-type".to_owned(), content_type.to_owned()));
+        }
+        Ok(response)
+    }
 }
 
 /// Why.
@@ -72,8 +122,7 @@ pub(super) async fn release(
     let wanted = body.read::<ReleaseRecord<'_>>()?;
     let (reason, version) = (bounded("reason", &wanted.reason)?.to_owned(), wanted.version);
     let (record, _) = found(&served, &asker.0, id(&digits).map_err(Problem::invalid)?).await?;
-    to_the_end(async move { operator_actions::release(&served, &asker.0, &record, &reason, version).await })
-        .await
+    answered(operator_actions::release(&served, &asker.0, &record, &reason, version).await)
 }
 
 /// Settle a held record: done with an outcome, or released
@@ -89,30 +138,19 @@ pub(super) async fn resolve(
 ) -> Result<Answer, Problem> {
     admit(&asker, Need::Act, 1)?;
     let wanted = body.read::<ResolveRecord<'_>>()?;
-    let resolution = match (&wanted.outcome, &wanted.release) {
-        (Some(outcome), None) => Resolution::Done(outcome.outcome()?),
-        (None, Some(release)) => Resolution::Release { reason: bounded("reason", &release.reason)?.into() },
-        (None, None) | (Some(_), Some(_)) => {
-            return Err(Problem::invalid("give either an outcome or a release, and not both"));
+    let settlement = match (&wanted.response, &wanted.outcome, &wanted.release) {
+        (Some(response), None, None) => Settlement::Response(response.supplied()?),
+        (None, Some(outcome), None) => Settlement::Outcome(outcome.outcome()?),
+        (None, None, Some(release)) => {
+            Settlement::Release { reason: bounded("reason", &release.reason)?.into() }
         }
+        _ => return Err(Problem::invalid("give one of response, outcome and release")),
     };
     let version = wanted.version;
     let (record, _) = found(&served, &asker.0, id(&digits).map_err(Problem::invalid)?).await?;
-    to_the_end(
-        async move { operator_actions::resolve(&served, &asker.0, &record, resolution, version).await },
-    )
-    .await
+    answered(operator_actions::resolve(&served, &asker.0, &record, settlement, version).await)
 }
 
-/// An action that has begun is done and written down to its end, also if whoever asked for it goes away.
-async fn to_the_end(
-    action: impl Future<Output = semel::Result<OperatorAnswer>> + Send + 'static,
-) -> Result<Answer, Problem> {
-    match tokio::spawn(action).await {
-        Ok(answer) => Answer::of(&OperatorAnswerView::from(answer?)),
-        Err(_) => Err(Problem::new(
-            Code::Unknown,
-            "nobody knows whether it took; look at the record, then ask again",
-        )),
-    }
+fn answered(answer: semel::Result<OperatorAnswer>) -> Result<Answer, Problem> {
+    Answer::of(&OperatorAnswerView::from(answer?))
 }

@@ -41,7 +41,12 @@ pub(super) fn shown(visitor: &Visitor, frame: &Frame<'_>, content: &Markup) -> R
     with_status(StatusCode::OK, visitor, frame, content)
 }
 
-fn with_status(status: StatusCode, visitor: &Visitor, frame: &Frame<'_>, content: &Markup) -> Response {
+pub(super) fn with_status(
+    status: StatusCode,
+    visitor: &Visitor,
+    frame: &Frame<'_>,
+    content: &Markup,
+) -> Response {
     let mut response = page(status, framed(Some(visitor), frame, content));
     if let Some(cookie) = visitor.cookie() {
         response.headers_mut().append(SET_COOKIE, cookie);
@@ -86,7 +91,7 @@ impl Refused {
         let why = html! {
             p { "You are here as " strong { (visitor.caller.name()) } ", whose role is " strong { (visitor.caller.role_word()) }
                 ". This needs the role " strong { (enough) } "." }
-            p { "Log out and come back with another token, or ask whoever hands them out." }
+            p { "Log out and come back with another token, or ask an administrator of this server." }
         };
         Self::told(Some(visitor), StatusCode::FORBIDDEN, "Your role is not enough", &why)
     }
@@ -94,9 +99,8 @@ impl Refused {
     /// Too many asks.
     pub(super) fn quota(visitor: &Visitor, wait: Duration) -> Self {
         let seconds = wait.as_millis().div_ceil(1_000).max(1).to_string();
-        let why = html! { p { "This token has used up what it may ask for. Come back in " (seconds) " s." } };
-        let mut refused =
-            Self::told(Some(visitor), StatusCode::TOO_MANY_REQUESTS, "Too many asks for now", &why);
+        let why = html! { p { "This token has used up its quota. Try again in " (seconds) " s." } };
+        let mut refused = Self::told(Some(visitor), StatusCode::TOO_MANY_REQUESTS, "Too many requests", &why);
         if let Ok(seconds) = HeaderValue::try_from(seconds) {
             refused.0.headers_mut().insert(RETRY_AFTER, seconds);
         }
@@ -109,7 +113,7 @@ impl Refused {
             p { "Nothing was changed. The form came from another site, or from a page of an earlier visit." }
             p { "Open the page anew, and send it again from there." }
         };
-        Self::told(visitor, StatusCode::FORBIDDEN, "This form is not from here", &why)
+        Self::told(visitor, StatusCode::FORBIDDEN, "The form was refused", &why)
     }
 
     /// A form that cannot be read.
@@ -123,14 +127,14 @@ impl Refused {
 
     /// Something in the address or in a form is wrong.
     pub(super) fn invalid(visitor: &Visitor, why: &str) -> Self {
-        let why = html! { p { (why) } p { "Go back and mend it." } };
-        Self::told(Some(visitor), StatusCode::BAD_REQUEST, "That cannot be", &why)
+        let why = html! { p { (why) } p { "Go back and correct it." } };
+        Self::told(Some(visitor), StatusCode::BAD_REQUEST, "Invalid input", &why)
     }
 
     /// There is no such record, or none that this visitor may know of.
     pub(super) fn no_record(visitor: &Visitor) -> Self {
         let why = html! {
-            p { "The store has no record with this id within your scope: nobody has claimed its key, its retention is over, or it \
+            p { "The store has no record with this id within your scope: its key was never claimed, its retention is over, or it \
                  is in another store." }
             p { a href="/keys" { "Search for it" } " by scope, operation and name." }
         };
@@ -165,11 +169,11 @@ fn told_of(kind: ErrorKind) -> (StatusCode, &'static str, &'static str) {
     match kind {
         ErrorKind::Unknown => (
             StatusCode::SERVICE_UNAVAILABLE,
-            "Nobody knows whether it was done",
-            "The reply of the store was lost: what you asked for may have been done, or not. Look at the key before you try again.",
+            "Unknown whether it was done",
+            "The reply of the store was lost: what you asked for may have been done or not. Check the key before you try again.",
         ),
         ErrorKind::Invalid => {
-            (StatusCode::BAD_REQUEST, "That cannot be", "Nothing was changed. Go back and mend it.")
+            (StatusCode::BAD_REQUEST, "Invalid input", "Nothing was changed. Go back and correct it.")
         }
         ErrorKind::Corrupt | ErrorKind::Newer => (
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -179,7 +183,7 @@ fn told_of(kind: ErrorKind) -> (StatusCode, &'static str, &'static str) {
         ErrorKind::Unavailable | ErrorKind::Full | ErrorKind::Lost | _ => (
             StatusCode::SERVICE_UNAVAILABLE,
             "The store does not answer",
-            "Nothing was changed. See whether the store runs and whether this server reaches it, then reload this page.",
+            "Nothing was changed. Check that the store runs and that this server reaches it, then reload this page.",
         ),
     }
 }

@@ -27,18 +27,20 @@ pub(super) struct Frame<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tab {
     Overview,
+    Attention,
     Keys,
     Pipelines,
     None,
 }
 
-const TABS: [(Tab, &str, &str); 3] = [
+const TABS: [(Tab, &str, &str); 4] = [
     (Tab::Overview, "/", "Overview"),
+    (Tab::Attention, "/attention", "Needs a person"),
     (Tab::Keys, "/keys", "Keys"),
     (Tab::Pipelines, "/pipelines", "Pipelines"),
 ];
 
-/// A whole page; without a visitor, one that anybody may see.
+/// A whole page; without a visitor, one that needs no login.
 pub(super) fn framed(visitor: Option<&Visitor>, frame: &Frame<'_>, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -63,7 +65,7 @@ pub(super) fn framed(visitor: Option<&Visitor>, frame: &Frame<'_>, content: &Mar
                 @if let Some(visitor) = visitor { (banner(&visitor.store)) }
                 main #main tabindex="-1" { (content) }
                 footer.bottom {
-                    p { "semel makes work happen once. All times are UTC, on the store's clock." }
+                    p { "All times are UTC, on the store's clock; point at a time for your local time." }
                     p { a href="/docs" { "API" } " · " a href="/metrics" { "Metrics" } }
                 }
             }
@@ -153,7 +155,7 @@ pub(super) async fn asset(Path(name): Path<String>) -> Response {
             ];
             (headers, asset.text).into_response()
         }
-        // Of another release, which this server does not have; nobody may remember that.
+        // Of another release, which this server does not have: it must not be cached.
         None => {
             (StatusCode::NOT_FOUND, [(CACHE_CONTROL, "no-store")], "there is no such asset\n").into_response()
         }

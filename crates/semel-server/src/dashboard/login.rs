@@ -73,7 +73,7 @@ pub(super) async fn enter(
     let token = entry.token.trim();
     let known = served.tokens.caller(token).and_then(|_| cookie(token, is_over_tls));
     let Some(cookie) = known else {
-        let why = "This server knows no such token. See whether all of it was copied.";
+        let why = "This server knows no such token. Check that all of it was copied.";
         return Ok(page(StatusCode::UNAUTHORIZED, asking(&entry.next, Some(why))));
     };
     let mut response = see_other(own_page(&entry.next));
@@ -100,7 +100,7 @@ fn asking(next: &str, why: Option<&str>) -> Markup {
                     aria-describedby=[why.map(|_| "why")] aria-invalid=[why.map(|_| "true")];
                 button.primary type="submit" { "Log in" }
             }
-            p.hint { "No token? Whoever runs this server makes one with " code { "semel token new --name you --role operate" } "." }
+            p.hint { "No token? An administrator of this server makes one with " code { "semel token new --name you --role operate" } "." }
         }
     };
     framed(None, &Frame { title: "Log in", tab: Tab::None }, &content)

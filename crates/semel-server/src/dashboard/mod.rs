@@ -5,9 +5,11 @@
 //!
 //! - `router`: which path is answered by what. `session`: who looks at a page, and forms; `login`: the way in and out.
 //! - `frame`: what all pages share. `store_banner`: what they say while the store is not well. `answer`: a page as a response, and what stands on it if something went wrong.
-//! - `overview`, `keys`, `pipelines`: the pages. `parts`: what they are made of. `query`: what a page was asked for.
+//! - `overview`, `attention`, `keys`, `pipelines`: the pages. `parts`, `chart`: what they are made of. `query`: what a page was asked for.
 
 mod answer;
+mod attention;
+mod chart;
 mod frame;
 mod keys;
 mod login;

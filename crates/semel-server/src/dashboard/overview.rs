@@ -12,8 +12,10 @@ use semel::record::{Record, Running, State as RecordState};
 use tokio::time::{Instant, timeout};
 
 use super::answer::{Refused, shown};
+use super::attention::nothing_held;
+use super::chart::Chart;
 use super::frame::{Frame, Tab};
-use super::parts::{Chart, ago, key_link, labelled, lasting, nothing, relative, state};
+use super::parts::{ago, key_link, labelled, lasting, nothing, relative, state};
 use super::session::Visitor;
 use crate::access::Need;
 use crate::state::AppState;
@@ -29,12 +31,12 @@ const FIRST_COUNT: Duration = Duration::from_millis(500);
 const OLDEST_SHOWN: usize = 10;
 
 const CHARTS: [Chart; 6] = [
-    Chart { word: "run", meaning: "may do the work", count: |stats| stats.run },
+    Chart { word: "run", meaning: "the caller runs the work", count: |stats| stats.run },
     Chart { word: "replay", meaning: "got the stored outcome", count: |stats| stats.replay },
-    Chart { word: "busy", meaning: "another one runs", count: |stats| stats.busy },
-    Chart { word: "mismatch", meaning: "same key, other request", count: |stats| stats.mismatch },
-    Chart { word: "held", meaning: "somebody must decide", count: |stats| stats.held },
-    Chart { word: "lost", meaning: "another took over", count: |stats| stats.lost },
+    Chart { word: "busy", meaning: "in progress elsewhere", count: |stats| stats.busy },
+    Chart { word: "mismatch", meaning: "same key, different request", count: |stats| stats.mismatch },
+    Chart { word: "held", meaning: "needs a person", count: |stats| stats.held },
+    Chart { word: "lost", meaning: "a newer run took over", count: |stats| stats.lost },
 ];
 
 /// How the store is.
@@ -51,15 +53,15 @@ pub(super) async fn show(State(served): State<Arc<AppState>>, visitor: Visitor) 
     let now = probe.now.or(counted.as_of).unwrap_or_default();
     let content = html! {
         div.head { h1 { "Overview" } p.live-status #live-status hidden { } }
-        noscript { p.hint { "Without JavaScript, this page shows how things were when it was loaded. Reload it for newer numbers." } }
+        noscript { p.hint { "Without JavaScript, this page does not update itself. Reload it for newer numbers." } }
         (counts(&counted, &served, now))
         (rates(&served, &visitor))
         div.halves {
             div.stack {
-                (oldest(("Held", "held"), "Nobody runs these before somebody decides.", &counted.oldest_held, counted.held, now))
+                (oldest(("Needs a person", "held"), "Held, oldest first.", &counted.oldest_held, counted.held, now))
                 (feed())
             }
-            (oldest(("Running", "running"), "Oldest first.", &counted.oldest_running, counted.running, now))
+            (oldest(("Running now", "running"), "Oldest first.", &counted.oldest_running, counted.running, now))
         }
         (store(&served, &visitor, &probe))
     };
@@ -68,7 +70,7 @@ pub(super) async fn show(State(served): State<Arc<AppState>>, visitor: Visitor) 
 
 async fn probe(served: &AppState) -> Probe {
     let started_at = Instant::now();
-    // Nobody's id: that there is no such record is an answer, too.
+    // No record has this id: that there is none is an answer, too.
     let asked = timeout(PROBE_TIMEOUT, served.store.load(vec![RecordId::from_bytes([0; 32])])).await;
     let took = started_at.elapsed();
     match asked {
@@ -82,22 +84,22 @@ async fn probe(served: &AppState) -> Probe {
     }
 }
 
-async fn first_count(served: &AppState, visitor: &Visitor) -> Arc<Counted> {
+pub(super) async fn first_count(served: &AppState, visitor: &Visitor) -> Arc<Counted> {
     let mut walks = served.census.walks();
     let counted = served.census.latest(visitor.caller.scope());
     if counted.as_of.is_some() {
         return counted;
     }
-    // Whatever comes of it: the page says what it knows.
+    // Without a count, the page says that there is none yet.
     let _ = timeout(FIRST_COUNT, walks.changed()).await;
     served.census.latest(visitor.caller.scope())
 }
 
 fn counts(counted: &Counted, served: &AppState, now: Timestamp) -> Markup {
     let tiles = [
-        ("held", counted.held, "/keys?state=held", "wait for a person"),
+        ("held", counted.held, "/attention", "need a person"),
         ("running", counted.running, "/keys?state=running", "hold a permit"),
-        ("lapsed", counted.lapsed, "/keys?state=running", "of them, not renewed in time"),
+        ("lapsed", counted.lapsed, "/keys?state=lapsed", "of these, not renewed in time"),
         ("done", counted.done, "/keys?state=done", "have an outcome"),
         ("released", counted.released, "/keys?state=released", "run at the next claim"),
     ];
@@ -127,10 +129,10 @@ fn as_of(counted: &Counted, served: &AppState, now: Timestamp) -> Markup {
     html! {
         @match counted.as_of {
             Some(at) => { (semel_ops::format::number::counted(counted.records(), "record")) ", counted " (ago(at, now)) " in " (span::shown(counted.took)) "." }
-            None => { "Nothing is counted yet: the first walk through the store is under way." }
+            None => { "The first count of the store is still running." }
         }
         @if let Some(trouble) = served.census.trouble() {
-            " " strong.wrong { "The last walk came to no end: " } (trouble)
+            " " strong.wrong { "The last count failed: " } (trouble)
         }
     }
 }
@@ -161,16 +163,16 @@ fn oldest(
     let (id, more) = (format!("oldest-{word}"), all.saturating_sub(OLDEST_SHOWN as u64));
     html! {
         section.card aria-labelledby={ (id) "-title" } {
-            div.head { h2 id={ (id) "-title" } { (title) " now" } p.muted { (meaning) } }
+            div.head { h2 id={ (id) "-title" } { (title) } p.muted { (meaning) } }
             div id=(id) data-live {
                 @if records.is_empty() {
-                    (nothing(if word == "held" { "Nothing is held. Nobody has to decide anything." } else { "Nothing runs." }))
+                    @if word == "held" { (nothing_held()) } @else { (nothing("No key is running. A key is here from its claim until it is completed, released or held.")) }
                 } @else {
                     ol.oldest {
                         @for record in records.iter().take(OLDEST_SHOWN) { (row(record, now)) }
                     }
                 }
-                @if more > 0 { p.more { a href={ "/keys?state=" (word) } { "All " (counted(all, "key")) } } }
+                @if more > 0 { p.more { a href=(if word == "held" { "/attention" } else { "/keys?state=running" }) { "All " (counted(all, "key")) } } }
             }
         }
     }
@@ -180,7 +182,7 @@ fn row(found: &Record, now: Timestamp) -> Markup {
     let since = lasting(now.since(record::since(found)));
     html! {
         li data-test="key-row" {
-            div.what { (key_link(&found.key)) }
+            div.what { (key_link(found)) }
             div.how {
                 (state(found, now))
                 span.since { "for " time datetime=(semel_ops::format::moment::rfc3339(record::since(found))) { (since) } }
@@ -203,11 +205,11 @@ fn lease(running: &Running, now: Timestamp) -> String {
     }
 }
 
-/// Filled by the script alone: without it, nobody sees it.
+/// Filled by the script alone, and hidden without it.
 fn feed() -> Markup {
     html! {
         section.card #feed-box hidden aria-labelledby="feed-title" {
-            div.head { h2 #feed-title { "As it happens" } p.muted { "decisions of this server" } }
+            div.head { h2 #feed-title { "Live" } p.muted { "decisions of this server" } }
             ol.feed #feed {}
             p.nothing #feed-empty { "No decision since this page was loaded." }
         }

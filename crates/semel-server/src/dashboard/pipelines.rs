@@ -32,15 +32,15 @@ pub(super) async fn show(State(served): State<Arc<AppState>>, visitor: Visitor) 
         div.head { h1 { "Pipelines" } p.live-status #live-status hidden {} }
         div.stack #pipelines data-live {
             @match found.as_of {
-                None => { (nothing("Nothing is counted yet: the first walk through the store is under way.")) }
+                None => { (nothing("The first count of the store is still running.")) }
                 Some(at) => {
                     p.as-of { "Counted " (ago(at, now)) " in " (span::shown(found.took)) ". Lag is what a consumer still had before it, over all that it reads, when its offset \
                         last moved; its metric " code { "semel_stream_lag" } " says what it is now." }
                     @for (scope, pipeline) in found.pipelines.iter() { (one(scope, pipeline, now)) }
                     @if found.pipelines.iter().next().is_none() {
-                        (nothing("No pipeline has read anything within your scope. semel consume starts one."))
+                        (nothing("No pipeline has read anything within your scope. Start one: semel consume --pipeline NAME --source file:events.jsonl --exec ./handle"))
                     }
-                    @if found.pipelines.has_more { (nothing("There are more pipelines than are told apart here: semel offsets lists them all.")) }
+                    @if found.pipelines.has_more { (nothing("There are more pipelines than this page lists: semel offsets lists all of them.")) }
                 }
             }
         }

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{get, post};
 
-use super::{frame, keys, login, overview, pipelines};
+use super::{attention, frame, keys, login, overview, pipelines};
 use crate::state::AppState;
 
 /// Every page, and what pages are made of.
 pub fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/", get(overview::show))
+        .route("/attention", get(attention::show))
         .route("/keys", get(keys::search))
+        .route("/actions", get(keys::confirm_many).post(keys::act_on_many))
         .route("/keys/{id}", get(keys::one))
         .route("/keys/{id}/outcome", get(keys::download))
         .route("/keys/{id}/release", get(keys::confirm_release).post(keys::release))

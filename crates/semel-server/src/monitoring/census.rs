@@ -10,7 +10,7 @@ use semel::store::{Filter, Store};
 use semel::{Error, ErrorKind, Result};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::access::Tokens;
 use semel_ops::lookup::Counted;
@@ -18,8 +18,8 @@ use semel_ops::lookup::walk::Walk;
 
 /// The shortest pause between two walks.
 const PAUSE_MIN: Duration = Duration::from_secs(2);
-/// How many times the length of a walk the pause after it is: so much of the store's time is left to others.
-const PAUSE_FACTOR: u32 = 3;
+/// How many times the length of a walk the pause after it is: walks take a tenth of the time at most.
+const PAUSE_FACTOR: u32 = 9;
 /// The pause that is left if somebody wants to see what they changed.
 const SOON: Duration = Duration::from_millis(200);
 /// Nobody has looked for so long: nobody looks, and walks would be for nothing.
@@ -47,6 +47,8 @@ struct Shared {
     latest: RwLock<ByScope<Arc<Counted>>>,
     /// Why the last walk came to no end.
     trouble: RwLock<Option<String>>,
+    /// When the last walk came to its end.
+    counted_at: RwLock<Option<Instant>>,
     /// How many walks came to their end.
     walks: watch::Sender<u64>,
     looked_at: watch::Sender<Instant>,
@@ -58,6 +60,7 @@ impl Default for Shared {
         Self {
             latest: RwLock::default(),
             trouble: RwLock::default(),
+            counted_at: RwLock::default(),
             walks: watch::Sender::new(0),
             looked_at: watch::Sender::new(Instant::now()),
             soon: Notify::new(),
@@ -89,6 +92,11 @@ impl Census {
         })
     }
 
+    /// How long ago the last walk ended that counted everything; `None` before the first.
+    pub fn age(&self) -> Option<Duration> {
+        read(&self.shared.counted_at).map(|at| at.elapsed())
+    }
+
     /// Why the last walk came to no end, if it did not: the counts are older than they should be.
     pub fn trouble(&self) -> Option<String> {
         read(&self.shared.trouble).clone()
@@ -106,7 +114,45 @@ impl Census {
     }
 }
 
+/// When the next walk may begin, so that walks take a tenth of the time at most, however often one is wanted soon.
+#[derive(Debug)]
+struct Pacing {
+    /// All walks so far are paid for by then.
+    rested_at: Instant,
+    /// Whether the last walk began before that.
+    was_early: bool,
+}
+
+impl Pacing {
+    fn new(now: Instant) -> Self {
+        Self { rested_at: now, was_early: false }
+    }
+
+    /// Accounts for a walk.
+    fn walked(&mut self, started_at: Instant, ended_at: Instant) {
+        self.was_early = started_at < self.rested_at;
+        let pause =
+            ended_at.saturating_duration_since(started_at).saturating_mul(PAUSE_FACTOR).max(PAUSE_MIN);
+        // What an early walk left of the pause before it is added to its own.
+        let owed = self.rested_at.saturating_duration_since(started_at);
+        self.rested_at = ended_at.checked_add(pause.saturating_add(owed)).unwrap_or(ended_at);
+    }
+
+    /// Waits until the next walk may begin: after the pause, or soon if that is wanted, but not twice in a row.
+    async fn rest(&self, soon: &Notify) {
+        let pause = sleep_until(self.rested_at);
+        if self.was_early {
+            return pause.await;
+        }
+        tokio::select! {
+            () = pause => {}
+            () = soon.notified() => sleep(SOON).await,
+        }
+    }
+}
+
 async fn walk_on(store: Arc<dyn Store>, shared: Arc<Shared>) {
+    let mut pacing = Pacing::new(Instant::now());
     loop {
         let started_at = Instant::now();
         let trouble = match walk(&*store, &shared).await {
@@ -115,11 +161,8 @@ async fn walk_on(store: Arc<dyn Store>, shared: Arc<Shared>) {
         };
         *write(&shared.trouble) = trouble;
         shared.walks.send_modify(|walks| *walks = walks.saturating_add(1));
-        let pause = started_at.elapsed().saturating_mul(PAUSE_FACTOR).max(PAUSE_MIN);
-        tokio::select! {
-            () = sleep(pause) => {}
-            () = shared.soon.notified() => sleep(SOON).await,
-        }
+        pacing.walked(started_at, Instant::now());
+        pacing.rest(&shared.soon).await;
         somebody_looks(&shared).await;
     }
 }
@@ -157,6 +200,7 @@ async fn walk(store: &dyn Store, shared: &Shared) -> Result<()> {
         Arc::new(counted)
     });
     write(&shared.latest).replace(finished);
+    *write(&shared.counted_at) = Some(Instant::now());
     Ok(())
 }
 
@@ -250,6 +294,48 @@ mod tests {
 
     fn scope(parts: &[&str]) -> Vec<Box<str>> {
         parts.iter().map(|part| (*part).into()).collect()
+    }
+
+    /// How much of the time walks of this length take, if one is wanted soon all the time.
+    async fn share_of_walks(length: Duration) -> f64 {
+        let began_at = Instant::now();
+        let (soon, mut pacing) = (Notify::new(), Pacing::new(began_at));
+        let mut walking = Duration::ZERO;
+        for _ in 0..100 {
+            let started_at = Instant::now();
+            tokio::time::advance(length).await;
+            walking = walking.saturating_add(length);
+            pacing.walked(started_at, Instant::now());
+            soon.notify_one();
+            pacing.rest(&soon).await;
+        }
+        // The last pause may have been cut short: what is owed belongs to it.
+        sleep_until(pacing.rested_at).await;
+        walking.as_secs_f64() / began_at.elapsed().as_secs_f64()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn walks_take_a_tenth_of_the_time_at_most_also_if_one_is_always_wanted_soon() {
+        for millis in [1, 300, 5_000, 60_000] {
+            let share = share_of_walks(Duration::from_millis(millis)).await;
+            assert!(share <= 0.1, "walks of {millis} ms take {share} of the time");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_walk_that_is_wanted_begins_soon_unless_the_last_one_did_too() {
+        let (soon, mut pacing) = (Notify::new(), Pacing::new(Instant::now()));
+        let started_at = Instant::now();
+        tokio::time::advance(Duration::from_secs(5)).await;
+        pacing.walked(started_at, Instant::now());
+        let ended_at = Instant::now();
+        soon.notify_one();
+        pacing.rest(&soon).await;
+        assert!(ended_at.elapsed() < Duration::from_secs(1));
+        pacing.walked(Instant::now(), Instant::now());
+        soon.notify_one();
+        pacing.rest(&soon).await;
+        assert!(ended_at.elapsed() > Duration::from_secs(45));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod census;
 mod decisions;
+pub(crate) mod gauges;
 mod store_health;
 
 pub use census::Census;

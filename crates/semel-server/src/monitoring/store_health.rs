@@ -157,7 +157,7 @@ impl Shared {
     /// Sets the gauge, and logs what changed. A setting that broke or was mended is in the log already.
     fn show(&self, error: Option<&Error>) {
         let StoreStatus { not_ready, .. } = self.status();
-        metrics::gauge!("semel_store_ready").set(if not_ready.is_none() { 1.0 } else { 0.0 });
+        metrics::gauge!(semel::metrics::STORE_READY.name).set(if not_ready.is_none() { 1.0 } else { 0.0 });
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *logged, not_ready);
         match (before, not_ready) {

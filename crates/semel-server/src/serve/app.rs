@@ -15,7 +15,7 @@ use super::guard::{self, Guard};
 use crate::access::{Authenticated, Need};
 use crate::api::problem::{Code, Problem};
 use crate::state::AppState;
-use crate::{admin, api, dashboard};
+use crate::{admin, api, dashboard, monitoring};
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,9 @@ async fn ready(State(served): State<Arc<AppState>>) -> Response {
     if served.waits.is_draining() {
         return text(StatusCode::SERVICE_UNAVAILABLE, "not ready: draining: nothing new is taken\n");
     }
+    if served.waits.is_leaving() {
+        return text(StatusCode::SERVICE_UNAVAILABLE, "not ready: stopping: send new requests elsewhere\n");
+    }
     let status = served.health.now().await;
     if status.is_fine() {
         text(StatusCode::OK, "ready\n")
@@ -126,5 +129,6 @@ async fn metrics(
         return text(StatusCode::NOT_FOUND, "this program sends its metrics elsewhere\n");
     };
     (gauges.0)();
+    monitoring::gauges::set_from(&served.census);
     text(StatusCode::OK, scraped.text())
 }

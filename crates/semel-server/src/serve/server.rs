@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel::metrics::{Part, register};
 use semel::{Result, Semel};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::app::{Gauges, Shown, shown};
 use super::dispatch::Dispatch;
@@ -18,7 +19,7 @@ use crate::admin;
 use crate::monitoring::StoreHealth;
 use crate::state::AppState;
 use semel_listen::tls::Prepared;
-use semel_listen::{Acceptor, Certificate, Drained, InFlight, Peers, Phase, ServerTls, listen};
+use semel_listen::{Acceptor, Certificate, Drained, InFlight, Peers, Phase, ServerTls, Timeouts, listen};
 use semel_ops::store_url::WakeUps;
 
 /// A running server. It ends when it is dropped; [`drain`](Self::drain) ends it well.
@@ -29,7 +30,7 @@ pub struct Server {
     peers: Arc<Peers>,
     certificate: Option<Certificate>,
     phase: watch::Sender<Phase>,
-    drain_timeout: Duration,
+    timeouts: Timeouts,
     _wake_ups: Option<WakeUps>,
 }
 
@@ -71,19 +72,11 @@ impl Server {
         let (listening, peers, certificate) = (acceptor.address()?, acceptor.peers(), acceptor.certificate());
         tokio::spawn(acceptor.run());
         if let Some(scraped) = scraped {
+            register(&[Part::Engine, Part::Listener, Part::Monitoring]);
             tokio::spawn(scraped.sum_up(watched));
         }
-        let drain_timeout = settings.listener.timeouts.drain;
-        Ok(Self {
-            listening,
-            served,
-            in_flight,
-            peers,
-            certificate,
-            phase,
-            drain_timeout,
-            _wake_ups: wake_ups,
-        })
+        let timeouts = settings.listener.timeouts;
+        Ok(Self { listening, served, in_flight, peers, certificate, phase, timeouts, _wake_ups: wake_ups })
     }
 
     /// Where callers come.
@@ -117,6 +110,19 @@ impl Server {
         both.map(|(certificate, tls)| certificate.prepare(tls)).transpose()
     }
 
+    /// How long it serves on once it [leaves](Self::leave).
+    pub fn grace(&self) -> Duration {
+        self.timeouts.grace
+    }
+
+    /// Serves everything for `grace` more, new connections too, and says that it is not ready: load balancers go elsewhere
+    /// before anything is refused.
+    pub async fn leave(&self) {
+        self.served.waits.leave();
+        self.phase.send_replace(Phase::Leaving);
+        sleep(self.timeouts.grace).await;
+    }
+
     /// Takes nothing new, ends all waiting, lets what runs finish, and says what came of it.
     pub async fn drain(self) -> Drained {
         let at_first = self.in_flight.count();
@@ -127,11 +133,11 @@ impl Server {
             self.phase.send_replace(Phase::Draining);
             self.peers.emptied().await;
         };
-        let in_time = timeout(self.drain_timeout, over).await.is_ok();
+        let in_time = timeout(self.timeouts.drain, over).await.is_ok();
         let cut_off = if in_time { 0 } else { self.in_flight.count() };
         self.phase.send_replace(Phase::Over);
         // Counts of duplicates are written, unless the store does not answer.
-        match timeout(self.drain_timeout, self.served.semel.close()).await {
+        match timeout(self.timeouts.drain, self.served.semel.close()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "semel: the store was not closed in order"),
             Err(_) => tracing::warn!("semel: the store was not closed in time"),
@@ -144,6 +150,6 @@ fn gauges(in_flight: &Arc<InFlight>) -> Gauges {
     let in_flight = Arc::clone(in_flight);
     Gauges::new(move || {
         #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^52 of anything here")]
-        metrics::gauge!("semel_http_in_flight").set(in_flight.count() as f64);
+        metrics::gauge!(semel::metrics::IN_FLIGHT.name).set(in_flight.count() as f64);
     })
 }

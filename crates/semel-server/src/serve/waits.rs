@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use semel_listen::{Phase, phase};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Requests that may wait at once, unless somebody says otherwise.
@@ -12,21 +13,21 @@ pub(super) const WAITING_MAX: usize = 8_192;
 pub struct Waits {
     places: Arc<Semaphore>,
     max: usize,
-    is_draining: watch::Sender<bool>,
+    phase: watch::Sender<Phase>,
 }
 
 /// A request that waits: one of as many as there may be.
 #[derive(Debug)]
 pub struct Waiting {
     _place: OwnedSemaphorePermit,
-    is_draining: watch::Receiver<bool>,
+    phase: watch::Receiver<Phase>,
 }
 
 impl Waits {
     /// So many may wait at once.
     pub fn new(max: usize) -> Self {
         let max = max.min(Semaphore::MAX_PERMITS);
-        Self { places: Arc::new(Semaphore::new(max)), max, is_draining: watch::Sender::new(false) }
+        Self { places: Arc::new(Semaphore::new(max)), max, phase: watch::Sender::default() }
     }
 
     /// How many wait.
@@ -37,29 +38,39 @@ impl Waits {
     /// A place to wait; `None` if too many wait already.
     pub fn enter(&self) -> Option<Waiting> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        Some(Waiting { _place: place, is_draining: self.is_draining.subscribe() })
+        Some(Waiting { _place: place, phase: self.phase.subscribe() })
     }
 
-    /// Whether the server is about to stop.
+    /// Whether the server was told to stop. It may still serve everything.
+    pub fn is_leaving(&self) -> bool {
+        *self.phase.borrow() >= Phase::Leaving
+    }
+
+    /// Whether nothing new is taken.
     pub fn is_draining(&self) -> bool {
-        *self.is_draining.borrow()
+        *self.phase.borrow() >= Phase::Draining
     }
 
-    /// Ends when the server is about to stop: for answers that would last for ever.
+    /// Ends when nothing new is taken: for answers that would last for ever.
     pub async fn draining(&self) {
-        until_draining(&mut self.is_draining.subscribe()).await;
+        phase::reached(&mut self.phase.subscribe(), Phase::Draining).await;
+    }
+
+    /// The server was told to stop, and still serves everything.
+    pub fn leave(&self) {
+        self.phase.send_replace(Phase::Leaving);
     }
 
     /// Ends all waiting, also that which has not begun.
     pub fn drain(&self) {
-        self.is_draining.send_replace(true);
+        self.phase.send_replace(Phase::Draining);
     }
 }
 
 impl Waiting {
     /// Ends when there is no more time to wait: answer with what is known now.
     pub async fn cut_short(&mut self) {
-        until_draining(&mut self.is_draining).await;
+        phase::reached(&mut self.phase, Phase::Draining).await;
     }
 }
 
@@ -67,11 +78,6 @@ impl Default for Waits {
     fn default() -> Self {
         Self::new(WAITING_MAX)
     }
-}
-
-async fn until_draining(is_draining: &mut watch::Receiver<bool>) {
-    // An error means that the server is gone.
-    let _ = is_draining.wait_for(|is_draining| *is_draining).await;
 }
 
 #[cfg(test)]
@@ -82,7 +88,10 @@ mod tests {
     async fn as_many_wait_as_may_and_none_once_the_server_stops() {
         let waits = Waits::new(1);
         let mut one = waits.enter().expect("has room");
-        assert!(waits.enter().is_none() && waits.waiting() == 1 && !waits.is_draining());
+        waits.leave();
+        assert!(
+            waits.enter().is_none() && waits.waiting() == 1 && waits.is_leaving() && !waits.is_draining()
+        );
         waits.drain();
         one.cut_short().await;
         waits.draining().await;

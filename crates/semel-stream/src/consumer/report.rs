@@ -89,17 +89,17 @@ impl Tally {
     pub(super) fn new(pipeline: &str) -> Self {
         let name = || pipeline.to_owned();
         let events = |result: &'static str| {
-            Count::new(counter!("semel_stream_events_total", "pipeline" => name(), "result" => result))
+            Count::new(counter!(semel::metrics::STREAM_EVENTS.name, "pipeline" => name(), "result" => result))
         };
         Self {
-            delivered: Count::new(counter!("semel_stream_delivered_total", "pipeline" => name())),
+            delivered: Count::new(counter!(semel::metrics::STREAM_DELIVERED.name, "pipeline" => name())),
             ran: events("ran"),
             duplicates: events("duplicate"),
             dead_letters: events("dead_letter"),
             given_back: events("given_back"),
-            retries: Count::new(counter!("semel_stream_retries_total", "pipeline" => name())),
-            committed: Count::new(counter!("semel_stream_commits_total", "pipeline" => name())),
-            lag_gauge: gauge!("semel_stream_lag", "pipeline" => name()),
+            retries: Count::new(counter!(semel::metrics::STREAM_RETRIES.name, "pipeline" => name())),
+            committed: Count::new(counter!(semel::metrics::STREAM_COMMITS.name, "pipeline" => name())),
+            lag_gauge: gauge!(semel::metrics::STREAM_LAG.name, "pipeline" => name()),
             rest: Mutex::default(),
         }
     }

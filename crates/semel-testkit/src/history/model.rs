@@ -67,13 +67,16 @@ impl Model {
     /// The same, for each way in which a record whose stamp nobody saw may be read.
     fn read_after(&self, event: &Event, moment: Moment) -> Result<Vec<Step>, String> {
         let seen = Self { unseen: None, ..self.clone() };
-        let Some(term) = seen.term.as_ref().filter(|_| event.now.is_some()) else {
+        let Some(term) = &seen.term else {
             return seen.step(event, moment).map(|step| vec![step]);
         };
         let mut steps = Vec::new();
         let mut why = Err(String::new());
         for mut reading in term.readings(moment.now).into_iter().rev() {
-            reading.narrow(moment.now);
+            // The moment of an answer that was lost is a guess, which says nothing about the stamp before it.
+            if event.now.is_some() {
+                reading.narrow(moment.now);
+            }
             let read = Self { term: Some(reading), ..seen.clone() };
             match read.step(event, moment) {
                 Ok(step) => steps.push(step),

@@ -182,6 +182,24 @@ fn a_takeover_is_fine_after_the_lease_and_a_violation_within_it() {
 }
 
 #[test]
+fn two_lost_replies_in_a_row_may_both_have_taken_effect() {
+    let Asked::Claim(ask) = claim(1) else { panic!("a claim is asked for") };
+    let forgotten_soon = Asked::Claim(Box::new(Ask { retention: Duration::from_millis(1), ..*ask }));
+    let found = |ms| {
+        [
+            at_ms(1_000, event(2, (0, 2), Asked::Get, Told::Got(None))),
+            lost(1, 1, forgotten_soon.clone()),
+            lost(1, 4, complete(1, b"paid")),
+            at_ms(ms, event(3, (6, 7), Asked::Get, Told::Got(Some(StateKind::Done)))),
+        ]
+    };
+    assert!(check(&found(1_010)).is_linearizable());
+    // Done before it was claimed is none of these orders.
+    let [nothing, claimed, completed, done] = found(1_010);
+    assert!(check(&[nothing, completed, done, Event { invoked_at: 8, ..claimed }]).is_violation());
+}
+
+#[test]
 fn a_lost_claim_lapses_when_others_saw_it_lapse() {
     let lapsed = |busy_ms, run_ms| {
         let seen = Seen { attempt: Some(2), ..Seen::default() };

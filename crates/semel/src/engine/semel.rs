@@ -124,6 +124,11 @@ impl Semel {
         self.handles.mine()
     }
 
+    /// The owner of every run of this engine whose claim names no other.
+    pub fn owner(&self) -> &str {
+        &self.engine().owner
+    }
+
     /// Asks to run. Exactly one of all callers of a key is told to.
     pub async fn claim(&self, claim: Claim) -> Result<Decision> {
         let engine = self.engine();

@@ -73,7 +73,8 @@ impl SettingsWatch {
             self.is_broken.store(!broken.is_empty(), Ordering::Release);
             std::mem::replace(&mut latest.broken, Arc::clone(&broken))
         };
-        metrics::gauge!("semel_store_settings_broken").set(u32::try_from(broken.len()).unwrap_or(u32::MAX));
+        metrics::gauge!(crate::metrics::STORE_SETTINGS_BROKEN.name)
+            .set(u32::try_from(broken.len()).unwrap_or(u32::MAX));
         for Finding { setting, found, wanted, .. } in
             broken.iter().filter(|finding| !before.contains(finding))
         {

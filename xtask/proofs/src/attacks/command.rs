@@ -6,7 +6,9 @@ use std::time::Duration;
 use anyhow::Result;
 use test_services::{AppendFsync, Postgres, Redis};
 
-use super::{crowd, disconnects, keys, kill, many_keys, shapes, slow, slow_server, smuggling, waiting};
+use super::{
+    crowd, disconnects, keys, kill, many_keys, proxy_kills, shapes, slow, slow_server, smuggling, waiting,
+};
 use crate::attacks::race::Step;
 use crate::progress::with_progress;
 use crate::release;
@@ -41,6 +43,13 @@ pub enum Attack {
     ManyKeys {
         /// How many on the memory store; a tenth on the file store.
         #[arg(default_value_t = 1_000_000)]
+        count: usize,
+    },
+    /// `kill -9` of the proxy again and again under load: with a probe every client ends with one effect and one answer, and
+    /// without one no key has two effects.
+    ProxyKills {
+        /// How often, with a probe and without one each.
+        #[arg(default_value_t = 50)]
         count: usize,
     },
     /// `kill -9` of the proxy while requests run: what was acknowledged is replayed, what died runs again after its lease.
@@ -83,6 +92,9 @@ pub(crate) fn run(attack: &Attack, binary: Option<&Path>, only: Option<&str>) ->
         Attack::Slow { count } => with_progress("slow", count, |step| slow(&binary, count, step)),
         Attack::ManyKeys { count } => {
             with_progress("many-keys", keys(count), |step| many_keys(&binary, count, step))
+        }
+        Attack::ProxyKills { count } => {
+            with_progress("proxy-kills", count.saturating_mul(2), |step| proxy_kills(&binary, count, step))
         }
         Attack::Kill { count } => with_progress("kill", count, |step| kill(&binary, count, step)),
         Attack::SlowServer { count } => {

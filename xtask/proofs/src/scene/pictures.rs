@@ -18,7 +18,7 @@ use crate::release;
 const SECONDS: usize = 20;
 const RECORDS: usize = 5_000;
 /// How often [`pictures`] says that it got further.
-pub(super) const PICTURE_STEPS: u64 = 20 + 4 * 12;
+pub(super) const PICTURE_STEPS: u64 = 20 + 4 * 15;
 
 /// Makes them in this folder, with a server of this binary on this store; says where they are.
 pub(super) fn pictures(binary: &Path, store: &str, folder: &Path, step: &dyn Fn()) -> Result<Vec<PathBuf>> {
@@ -42,6 +42,9 @@ pub(super) fn pictures(binary: &Path, store: &str, folder: &Path, step: &dyn Fn(
     let (held, running, done) = (id(&scene.held), id(&scene.running), id(&scene.done));
     let pages = [
         ("overview", "/".to_owned()),
+        ("attention", "/attention".to_owned()),
+        ("resolve-many", "/actions?action=resolve&match=all".to_owned()),
+        ("release-many", "/actions?action=release&match=all".to_owned()),
         ("keys", "/keys".to_owned()),
         ("keys-held", "/keys?state=held".to_owned()),
         ("keys-none", "/keys?operation=no-such-operation".to_owned()),

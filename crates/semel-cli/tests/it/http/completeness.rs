@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 
 use super::{
     callers, concurrency, coverage, cratestack, death, durable, failure, header, isolation, logs, memory,
-    mismatch, profiles, replay, unkept, unknown, wire,
+    mismatch, probes, profiles, replay, unkept, unknown, wire,
 };
 
 /// The rules by number.
 const RULES: [RangeInclusive<u32>; 8] =
-    [1..=8, 10..=12, 20..=26, 30..=34, 40..=42, 50..=56, 59..=59, 60..=65];
+    [1..=8, 10..=12, 20..=26, 30..=34, 40..=42, 50..=57, 59..=59, 60..=65];
 
 /// The names of all tests, each of which is there for the layer and for the proxy.
 fn names() -> Vec<&'static str> {
@@ -24,6 +24,7 @@ fn names() -> Vec<&'static str> {
         failure::NAMES,
         death::NAMES,
         unkept::NAMES,
+        probes::NAMES,
         unknown::NAMES,
         memory::NAMES,
         callers::NAMES,

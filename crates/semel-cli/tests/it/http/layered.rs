@@ -2,15 +2,18 @@
 
 use std::net::SocketAddr;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{Response, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse;
 use semel::Semel;
-use semel_http::IdempotencyLayer;
+use semel_http::{IdempotencyLayer, Probe, ProbeAnswer, ProbeRequest, Reply};
 use semel_proxy::config::Config;
+use test_http::encoded;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -55,7 +58,8 @@ impl Layered {
         listener::listen();
         let text = setup.text("upstream = \"http://127.0.0.1:9\"\n");
         let settings = Config::parse(&text, "the test's").expect("is a config file");
-        let settings = settings.settings().expect("is fine");
+        let mut settings = settings.settings().expect("is fine");
+        settings.http.profile.rules.probe = setup.probe_path().map(|path| probe(path, service));
         let runtime = runtime();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("is bound");
@@ -96,6 +100,28 @@ impl Drop for Layered {
             runtime.shutdown_background();
         }
     }
+}
+
+/// A function that asks the service under this path what became of a run.
+fn probe(path: &str, service: &Service) -> Probe {
+    let (path, service) = (path.to_owned(), service.clone());
+    let ask = move |asked: ProbeRequest| {
+        let path = path.replace("{key}", &encoded(&asked.key)).replace("{path}", asked.target.path());
+        let request = Request::get(path).header("authorization", &asked.headers["authorization"]);
+        let (request, service) = (request.body(Body::empty()).expect("is a request"), service.clone());
+        async move {
+            let (parts, body) = service.respond(request).await.into_parts();
+            let body = to_bytes(body, usize::MAX).await.expect("is whole");
+            match parts.status {
+                status if status.is_success() => {
+                    ProbeAnswer::Landed(Reply::from(Response::from_parts(parts, body)))
+                }
+                StatusCode::NOT_FOUND => ProbeAnswer::NotLanded,
+                _ => ProbeAnswer::CannotTell,
+            }
+        }
+    };
+    Probe::new(ask).timeout(Duration::from_secs(1))
 }
 
 /// A runtime with one thread of its own.

@@ -1,7 +1,7 @@
 //! HTTP, rule by rule: what a client sees of the layer and of the running proxy, which behave the same.
 //!
 //! - `header`, `coverage`: H01 to H12. `replay`, `durable`: H20 to H26. `mismatch`, `concurrency`: H30 to H42.
-//! - `failure`, `death`, `unkept`, `unknown`: H50 to H59. `callers`, `isolation`: H60 to H62. `wire`, `memory`, `logs`: H63 to H65.
+//! - `failure`, `death`, `unkept`, `probes`, `unknown`: H50 to H59. `callers`, `isolation`: H60 to H62. `wire`, `memory`, `logs`: H63 to H65.
 //! - `profiles`; `cratestack`: what another system promises. `completeness`: no rule is forgotten.
 //! - `rules`: a test for each side. `front`, `layered`, `proxied`: the sides. `setup`, `shelf`: what they are told, and where
 //!   they keep it. `service`, `responses`: what is behind them.
@@ -24,6 +24,7 @@ mod logs;
 mod memory;
 mod mismatch;
 mod multiplexed;
+mod probes;
 mod profiles;
 mod proxied;
 mod replay;

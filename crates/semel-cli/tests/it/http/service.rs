@@ -57,6 +57,11 @@ impl Service {
         Router::new().fallback(serve).with_state(self.clone())
     }
 
+    /// What it answers, without a connection.
+    pub(crate) async fn respond(&self, request: Request) -> Response {
+        serve(State(self.clone()), request).await
+    }
+
     /// Every call so far.
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.inner.calls.lock().expect("nobody panicked").clone()

@@ -8,6 +8,7 @@ pub(crate) struct Setup {
     top: String,
     rules: String,
     rest: String,
+    probe: Option<String>,
 }
 
 impl Setup {
@@ -27,6 +28,17 @@ impl Setup {
         self
     }
 
+    /// A probe of every route. The proxy sends it to the service; the function of the layer asks the service by itself.
+    pub(crate) fn probe(mut self, path: &str, headers: &[&str], timeout: &str) -> Self {
+        self.probe = Some(path.to_owned());
+        self.rule(&format!("probe = {{ path = \"{path}\", headers = {headers:?}, timeout = \"{timeout}\" }}"))
+    }
+
+    /// The path of the probe.
+    pub(crate) fn probe_path(&self) -> Option<&str> {
+        self.probe.as_deref()
+    }
+
     /// A table with its lines.
     pub(crate) fn table(mut self, name: &str, lines: &str) -> Self {
         write!(self.rest, "\n[{name}]\n{lines}\n").expect("is text");
@@ -41,7 +53,7 @@ impl Setup {
 
     /// The whole file, with these lines at its top.
     pub(crate) fn text(&self, top: &str) -> String {
-        let Self { top: more, rules, rest } = self;
+        let Self { top: more, rules, rest, .. } = self;
         format!("{top}{more}\n[rules]\n{rules}{rest}")
     }
 }

@@ -54,6 +54,12 @@ fn form(world: &World, endpoint: &str, fresh: &Fresh, who: Who, manner: Manner) 
             ("outcome", "{}"),
             ("reason", "why"),
         ]),
+        "POST /actions" => values.extend([
+            ("action", "release"),
+            ("id", fresh.id.as_str()),
+            ("shown_at", "18446744073709551615"),
+            ("why", "why"),
+        ]),
         "POST /logout" => {}
         "POST /login" => values.push(("token", session.as_str())),
         _ => panic!("{endpoint} is new: say what its form holds, and add its row to the table"),

@@ -95,7 +95,17 @@ fn nothing_of_a_hundred_hostile_strings_runs_and_no_page_is_made_of_other_parts(
         assert!(text.contains('/') || found == found_wanted, "{text}: {found} and not {found_wanted}");
     }
     hear(&stage, &page, &all);
-    for path in ["/", "/keys", "/keys?state=held", "/keys?state=running", "/keys?state=done", "/pipelines"] {
+    for path in [
+        "/",
+        "/attention",
+        "/keys",
+        "/keys?state=held",
+        "/keys?state=running",
+        "/keys?state=done",
+        "/actions?action=resolve&match=all",
+        "/actions?action=release&match=all",
+        "/pipelines",
+    ] {
         look(&stage, &page, path, "all of them");
         assert!(
             page.count("main").expect("is counted") == 1 && page.count("h1").expect("is counted") == 1,

@@ -73,7 +73,9 @@ pub(super) const API: &[Row] = &[
 #[rustfmt::skip]
 pub(super) const PAGES: &[Row] = &[
     row("GET /",                           [303, 303, 403, 200, 200],     [303, 303, 403, 200, 200]),
+    row("GET /attention",                  [303, 303, 403, 200, 200],     [303, 303, 403, 200, 200]),
     row("GET /keys",                       [303, 303, 403, 200, 200],     [303, 303, 403, 200, 200]),
+    row("GET /actions",                    [303, 303, 403, 403, 400],     [303, 303, 403, 403, 400]),
     row("GET /keys/{id}",                  [303, 303, 200, 200, 200],     [303, 303, 404, 404, 404]),
     row("GET /keys/{id}/outcome",          [303, 303, 200, 403, 200],     [303, 303, 404, 403, 404]),
     row("GET /keys/{id}/release",          [303, 303, 403, 403, 200],     [303, 303, 403, 403, 404]),
@@ -88,6 +90,8 @@ pub(super) const PAGES: &[Row] = &[
 pub(super) const FORMS: &[Row] = &[
     row("POST /keys/{id}/release",         [303, 303, 403, 403, 303],     [303, 303, 403, 403, 404]),
     row("POST /keys/{id}/resolve",         [303, 303, 403, 403, 303],     [303, 303, 403, 403, 404]),
+    // An id of another scope is not there: the page says that nothing was acted on.
+    row("POST /actions",                   [303, 303, 403, 403, 200],     [303, 303, 403, 403, 200]),
     row("POST /login",                     [401, 401, 303, 303, 303],     [401, 401, 303, 303, 303]),
     row("POST /logout",                    [303, 303, 303, 303, 303],     [303, 303, 303, 303, 303]),
 ];

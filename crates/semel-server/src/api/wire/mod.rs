@@ -12,7 +12,7 @@ pub(super) use batch::{Answers, Batch};
 pub(super) use claim::{
     Asked, Claim, Decided, Granting, OutcomeAs, RecordOnce, RecordedOnce, Resumed, Run, WAIT_MAX,
 };
-pub(super) use outcome::{Outcome, Text};
+pub(super) use outcome::{Outcome, Text, bytes_of, given};
 pub(super) use settle::{
     Complete, Completed, Held, Hold, Release, Released, Renew, Renewed, Resume, Step, Stepped, bounded,
 };

@@ -1,9 +1,41 @@
-// Keeps the live parts of a page up to date. Everything else works without it.
+// Adds local times and the box that selects all keys of a list, and keeps the live parts of a page up to date. Everything else works without it.
 //
 // A live part is an element with an id and `data-live`. When the server says that something changed, the page is fetched anew and
 // its live parts replace the ones that are shown: the server renders them, here and there, in one way only.
 (() => {
   'use strict';
+
+  // Pages are rendered in UTC. The local time is a tooltip everywhere, and stands beside whole moments.
+  function addLocalTimes(root) {
+    for (const time of root.querySelectorAll('time[datetime]')) {
+      const at = new Date(time.dateTime);
+      if (isNaN(at) || !at.getTimezoneOffset()) continue;
+      const local = at.toLocaleString();
+      time.title = local + ' local time';
+      if (time.classList.contains('full')) time.append(element('span', 'local', local + ' local'));
+    }
+  }
+
+  // Only ever as text: what is in a key is a stranger's.
+  function element(name, className, text) {
+    const made = document.createElement(name);
+    made.className = className;
+    made.textContent = text;
+    return made;
+  }
+
+  // The box works by this script alone, so that nothing is shown without it.
+  function showSelectAll(root) {
+    for (const box of root.querySelectorAll('[data-select-all]')) box.hidden = false;
+  }
+
+  document.addEventListener('change', ({ target }) => {
+    if (!target.matches('[data-select-all]')) return;
+    for (const box of target.form.querySelectorAll('input[name=id]')) box.checked = target.checked;
+  });
+
+  addLocalTimes(document);
+  showSelectAll(document);
 
   // What is marked `data-live-too` is kept up to date on a page that has live parts, and makes no page live by itself.
   const parts = () => document.querySelectorAll('[data-live], [data-live-too]');
@@ -26,8 +58,9 @@
   }
 
   // The element that had the keyboard's focus may be replaced: what stands in its place gets it.
+  // A list in which keys are selected stays as it is until they are acted on.
   function replace(shown, fresh) {
-    if (shown.innerHTML === fresh.innerHTML) return;
+    if (shown.innerHTML === fresh.innerHTML || shown.querySelector('input:checked')) return;
     const focused = shown.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
     shown.replaceChildren(...fresh.childNodes);
     if (!focused) return;
@@ -48,7 +81,10 @@
       const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
       for (const shown of parts()) {
         const fresh = page.getElementById(shown.id);
-        if (fresh) replace(shown, fresh);
+        if (!fresh) continue;
+        addLocalTimes(fresh);
+        showSelectAll(fresh);
+        replace(shown, fresh);
       }
     } catch (_) {
       say('No connection; trying again', 'broken');
@@ -63,20 +99,12 @@
   const feed = document.getElementById('feed');
   let seen = [];
 
-  // Many decisions a second are shown a few at a time: nobody reads faster.
+  // Many decisions a second are shown a few at a time.
   function tell(decision) {
     if (!feed) return;
     if (!seen.length) setTimeout(draw, 300);
     seen.push(decision);
     if (seen.length > FEED_LENGTH) seen = seen.slice(-FEED_LENGTH);
-  }
-
-  // Only ever as text: what is in a key is a stranger's.
-  function element(name, className, text) {
-    const made = document.createElement(name);
-    made.className = className;
-    made.textContent = text;
-    return made;
   }
 
   function draw() {

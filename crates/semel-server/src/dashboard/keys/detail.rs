@@ -10,19 +10,22 @@ use maud::{Markup, html};
 use semel::clock::Timestamp;
 use semel::record::{Record, State as RecordState};
 use semel::{Error, ErrorKind, Lapse};
+use semel_http::HttpRecord;
 use tokio::time::timeout;
 
 use super::content;
+use super::response::content as shown_content;
 use super::settle::flash;
 use super::timeline::timeline;
 use crate::access::Need;
 use crate::dashboard::answer::{Refused, shown};
 use crate::dashboard::frame::{Frame, Tab};
-use crate::dashboard::parts::{lasting, moment, state};
+use crate::dashboard::parts::{heading, lasting, moment, state};
 use crate::dashboard::query::{Pairs, address};
 use crate::dashboard::session::Visitor;
 use crate::state::AppState;
 use semel_ops::format::number::{counted, grouped};
+use semel_ops::format::response::ResponseShown;
 use semel_ops::format::{bytes, scope, span};
 use semel_ops::lookup::{IdPrefix, walk};
 
@@ -50,11 +53,11 @@ pub(in crate::dashboard) async fn one(
                 section.card aria-labelledby="facts-title" { h2 #facts-title { "Facts" } (facts(&record, now)) }
             }
             @if record.history().next().is_some() { (history(&record, now)) }
-            @if record.finished_steps().next().is_some() { (steps(&record)) }
+            @if record.finished_steps().next().is_some() { (steps(&record, &visitor)) }
             @if let Some(outcome) = record.outcome() { (content::outcome(&record, outcome, &visitor)) }
         }
     };
-    Ok(shown(&visitor, &Frame { title: record.key.name(), tab: Tab::Keys }, &content))
+    Ok(shown(&visitor, &Frame { title: heading(&record), tab: Tab::Keys }, &content))
 }
 
 /// What it is called and where it belongs, with ways to its neighbours.
@@ -67,8 +70,10 @@ pub(super) fn title(record: &Record, now: Timestamp) -> Markup {
                     @if !within.is_empty() { a href=(address("/keys", [("scope", within.as_str())])) { bdi { (within) } } " / " }
                     a href=(address("/keys", [("scope", within.as_str()), ("operation", key.operation())])) { bdi { (key.operation()) } }
                 }
-                h1 { bdi { (key.name()) } }
-                @if let Some(label) = &record.label { p.muted data-test="label" { bdi { (label) } } }
+                h1 { bdi { (heading(record)) } }
+                @if let Some(http) = HttpRecord::of(record) {
+                    p.muted data-test="label" { "Idempotency key " bdi { (key.name()) } ", from " bdi { (http.caller()) } }
+                } @else if let Some(label) = &record.label { p.muted data-test="label" { bdi { (label) } } }
                 p.id { code { (key.id()) } }
             }
             p.now { (state(record, now)) }
@@ -83,13 +88,13 @@ fn actions(record: &Record, now: Timestamp, visitor: &Visitor) -> Markup {
         (matches!(record.state, RecordState::Held(_)), matches!(record.state, RecordState::Running(_)));
     let id = record.key.id();
     html! {
-        section class={ "what-now " (class) } aria-label="What may be done" {
+        section class={ "what-now " (class) } aria-label="Actions" {
             p { (said) }
             @if visitor.caller.may(Need::Act) {
                 @if is_held { a.button.primary href={ "/keys/" (id) "/resolve" } { "Resolve…" } }
-                @if is_running { a.button href={ "/keys/" (id) "/release" } { "Release…" } }
+                @if is_running || is_held { a.button href={ "/keys/" (id) "/release" } { "Release…" } }
             } @else if is_held || is_running {
-                p.muted { "To act on it takes the role operate." }
+                p.muted { "Acting on it needs the role operate." }
             }
         }
     }
@@ -106,19 +111,23 @@ fn what_now(record: &Record, now: Timestamp) -> (&'static str, String) {
             ("calm", format!("The run ended without knowing whether its effect landed. When the lease ends, {then}."))
         }
         (RecordState::Running(running), _) if running.lease_is_good(now) => {
-            ("calm", "Somebody works on it and keeps the lease. Leave it alone, unless you know that they are dead.".to_owned())
+            ("calm", "A run is in progress and renews its lease. Wait for it, unless you know that its process is gone.".to_owned())
         }
         (RecordState::Running(_), Lapse::Rerun) => {
-            ("calm", format!("Whoever ran it stopped renewing. The next claim runs it as attempt {next}."))
+            ("calm", format!("The run stopped renewing its lease. The next claim runs it as attempt {next}."))
         }
         // A run that lapsed under `hold` is shown as held.
         (RecordState::Running(_), Lapse::Hold) | (RecordState::Held(_), _) => (
             "urgent",
-            "Nobody runs it before somebody decides. Find out whether the effect landed, then resolve it: done, if it did; \
-             released, if it did not."
+            "Held: it does not run again until an operator decides. Find out whether the effect landed. If it did, resolve it; \
+             if it did not, release it."
                 .to_owned(),
         ),
-        (RecordState::Done(_), _) => ("calm", "Every retry gets the stored outcome.".to_owned()),
+        (RecordState::Done(_), _) => {
+            let response = HttpRecord::of(record).and_then(|http| http.response()).and_then(Result::ok);
+            let said = response.as_ref().map_or_else(|| "A retry gets the stored outcome.".to_owned(), |response| ResponseShown::of(response).what_a_retry_gets());
+            ("calm", said)
+        }
         (RecordState::Released(_), _) => ("calm", format!("The next claim runs it as attempt {next}.")),
     }
 }
@@ -140,7 +149,7 @@ fn facts(record: &Record, now: Timestamp) -> Markup {
             @if let RecordState::Done(done) = &record.state { div { dt { "Fence" } dd { (done.grant.fence.get()) } } }
             div { dt { "Duplicates" } dd { (grouped(record.duplicates.count)) span.muted { " answered without a run" } } }
             div { dt { "Mismatches" } dd { (mismatches(record)) } }
-            div { dt { "On lapse" } dd { (match record.lapse { Lapse::Rerun => "rerun: the next claim runs again", Lapse::Hold => "hold: somebody must decide" }) } }
+            div { dt { "On lapse" } dd { (match record.lapse { Lapse::Rerun => "rerun: the next claim runs again", Lapse::Hold => "hold: an operator decides" }) } }
             div { dt { "Retention" } dd { (span::shown(record.retention)) " once settled" } }
             div { dt { "Last write" } dd { (moment(record.changed_at, now)) span.muted { ", version " (record.version.get()) } } }
         }
@@ -160,8 +169,8 @@ fn mismatches(record: &Record) -> Markup {
 fn history(record: &Record, now: Timestamp) -> Markup {
     html! {
         section.card aria-labelledby="history-title" {
-            h2 #history-title { "Attempts that are over" }
-            table data-test="history" {
+            h2 #history-title { "Ended attempts" }
+            table.cards data-test="history" {
                 thead { tr {
                     th.number scope="col" { "Attempt" } th scope="col" { "Owner" } th scope="col" { "From" }
                     th.number scope="col" { "Took" } th scope="col" { "Ended" } th scope="col" { "Reason" }
@@ -170,11 +179,11 @@ fn history(record: &Record, now: Timestamp) -> Markup {
                     @for ended in record.history() {
                         tr {
                             th.number scope="row" { (ended.number) }
-                            td { bdi { (ended.owner) } }
-                            td { (moment(ended.from, now)) }
-                            td.number { (lasting(ended.until.since(ended.from))) }
-                            td { (ended.end.as_str()) }
-                            td { bdi { (ended.reason) } }
+                            td data-label="Owner" { bdi { (ended.owner) } }
+                            td data-label="From" { span { (moment(ended.from, now)) } }
+                            td.number data-label="Took" { (lasting(ended.until.since(ended.from))) }
+                            td data-label="Ended" { (ended.end.as_str()) }
+                            td data-label="Reason" { bdi { (ended.reason) } }
                         }
                     }
                 }
@@ -183,15 +192,17 @@ fn history(record: &Record, now: Timestamp) -> Markup {
     }
 }
 
-fn steps(record: &Record) -> Markup {
+fn steps(record: &Record, visitor: &Visitor) -> Markup {
     html! {
         section.card aria-labelledby="steps-title" {
-            h2 #steps-title { "Steps that need not be repeated" }
+            h2 #steps-title { "Finished steps" }
             table {
-                thead { tr { th scope="col" { "Step" } th.number scope="col" { "Size" } } }
+                thead { tr { th scope="col" { "Step" } th.number scope="col" { "Size" } th scope="col" { "Value" } } }
                 tbody {
                     @for step in record.finished_steps() {
-                        tr { th scope="row" { bdi { (step.name) } } td.number { (bytes::size(step.value.len() as u64)) } }
+                        tr { th scope="row" { bdi { (step.name) } } td.number { (bytes::size(step.value.len() as u64)) } td {
+                            @if visitor.caller.may(Need::Act) { (shown_content(&step.value)) } @else { span.muted { "shown to the role operate" } }
+                        } }
                     }
                 }
             }

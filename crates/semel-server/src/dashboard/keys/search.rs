@@ -1,4 +1,4 @@
-//! What was searched for, and a page of what was found. It looks for a bounded time and then offers to go on, so that it stays fast however many records
+//! A page of the keys that a filter finds. It looks for a bounded time and then offers to go on, so that it stays fast however many records
 //! there are.
 
 use std::sync::Arc;
@@ -9,28 +9,32 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use semel::clock::Timestamp;
-use semel::record::{Record, StateKind};
+use semel::record::Record;
 use semel::store::{Filter, Store};
 use semel::{Key, RecordId, Result as SemelResult};
 use tokio::time::{Instant, timeout};
 
+use super::bulk;
 use super::detail::{STORE_TIMEOUT, no_answer};
+use super::filter::KeyFilter;
 use crate::access::{Caller, Need};
 use crate::dashboard::answer::{Refused, see_other, shown};
 use crate::dashboard::frame::{Frame, Tab};
-use crate::dashboard::parts::{ago, key_link, labelled, nothing, state};
-use crate::dashboard::query::{Pairs, address};
+use crate::dashboard::parts::{ago, empty, key_link, state};
+use crate::dashboard::query::Pairs;
 use crate::dashboard::session::Visitor;
 use crate::state::AppState;
-use semel_ops::format::number::counted;
-use semel_ops::format::{record, scope, span};
-use semel_ops::lookup::IdPrefix;
-use semel_ops::lookup::walk::{self, Walk};
+use semel_ops::format::number::{counted, grouped};
+use semel_ops::format::record;
+use semel_ops::lookup::walk::Walk;
+use semel_ops::lookup::{IdPrefix, Order, Selection};
 
 /// How many records a page shows.
 const ROWS: usize = 50;
 /// How long a page looks; then it shows what it has.
 const LOOK: Duration = Duration::from_millis(300);
+/// How long a page looks that is not sorted by id: it must read all of the selection.
+pub(in crate::dashboard) const SORT_TIME: Duration = Duration::from_secs(1);
 /// Fewer digits than these are a name.
 const ID_DIGITS_MIN: usize = 8;
 
@@ -38,8 +42,15 @@ const ID_DIGITS_MIN: usize = 8;
 struct Rows {
     records: Vec<Arc<Record>>,
     now: Timestamp,
-    /// Where to go on; `None` at the end.
-    next: Option<RecordId>,
+    rest: Rest,
+}
+
+/// What a page does not show.
+enum Rest {
+    /// In the order of ids: where to go on; `None` at the end.
+    Behind(Option<RecordId>),
+    /// In another order: how many matched, and whether there was no time to read all of the store.
+    Sorted { matched: u64, is_cut: bool },
 }
 
 pub(in crate::dashboard) async fn search(
@@ -48,28 +59,41 @@ pub(in crate::dashboard) async fn search(
     query: Result<Query<Pairs>, QueryRejection>,
 ) -> Result<Response, Refused> {
     visitor.need(Need::List)?;
-    let wanted = Wanted::read(query.map(|Query(query)| query).unwrap_or_default());
+    let filter = KeyFilter::read(&query.map(|Query(query)| query).unwrap_or_default());
     let frame = Frame { title: "Keys", tab: Tab::Keys };
-    let meant = match wanted.meant(&visitor.caller) {
-        Ok(meant) => meant,
+    let asked = match Asked::of(&filter, &visitor.caller) {
+        Ok(asked) => asked,
         Err(wrong) => {
-            let content = html! { (head(&wanted)) p.flash.wrong role="alert" data-test="flash" { (wrong) } };
+            let content = html! { (head(&filter)) p.flash.wrong role="alert" data-test="flash" { (wrong) } };
             return Ok(shown(&visitor, &frame, &content));
         }
     };
     let looked = async {
-        if let Some(id) = the_one(&served, &visitor.caller, &wanted, &meant.filter).await? {
+        if let Some(id) = the_one(&served, &visitor.caller, &filter, &asked.selection).await? {
             return Ok(Looked::One(id));
         }
-        look(&**served.store, meant).await.map(Looked::Many)
+        look(&**served.store, asked).await.map(Looked::Many)
     };
     let looked = timeout(STORE_TIMEOUT, looked).await.unwrap_or_else(|_| Err(no_answer()));
     match looked.map_err(|error| Refused::store(&visitor, &error))? {
         Looked::One(id) => Ok(see_other(&format!("/keys/{id}"))),
         Looked::Many(rows) => {
-            let content = html! { (head(&wanted)) (table(&wanted, &rows)) };
+            let content = html! { (head(&filter)) (table(&filter, &rows, &visitor)) };
             Ok(shown(&visitor, &frame, &content))
         }
+    }
+}
+
+/// What a filter means.
+struct Asked {
+    selection: Selection,
+    order: Order,
+    after: Option<RecordId>,
+}
+
+impl Asked {
+    fn of(filter: &KeyFilter, caller: &Caller) -> Result<Self, String> {
+        Ok(Self { selection: filter.selection(caller)?, order: filter.order()?, after: filter.after()? })
     }
 }
 
@@ -82,115 +106,110 @@ enum Looked {
 async fn the_one(
     served: &AppState,
     caller: &Caller,
-    wanted: &Wanted,
-    filter: &Filter,
+    filter: &KeyFilter,
+    selection: &Selection,
 ) -> SemelResult<Option<RecordId>> {
-    if !wanted.is_a_key_alone() || wanted.name.is_empty() {
-        return Ok(None);
-    }
-    if let Some(operation) = &filter.operation {
-        let Ok(key) = Key::scoped(&filter.scope, operation, &wanted.name) else { return Ok(None) };
+    let Some(name) = selection.name.as_deref().filter(|_| filter.is_a_key_alone()) else { return Ok(None) };
+    if let Some(operation) = &selection.operation {
+        let Ok(key) = Key::scoped(&selection.scope, operation, name) else { return Ok(None) };
         return Ok(served.semel.get(&key).await?.map(|found| found.key.id()));
     }
-    if !wanted.scope.is_empty() || wanted.name.len() < ID_DIGITS_MIN {
+    if !filter.text("scope").is_empty() || name.len() < ID_DIGITS_MIN {
         return Ok(None);
     }
-    let Ok(prefix) = wanted.name.parse::<IdPrefix>() else { return Ok(None) };
+    let Ok(prefix) = name.parse::<IdPrefix>() else { return Ok(None) };
     let mut walk = Walk::new(&**served.store, Filter::default(), prefix.before_first());
     let Some(page) = walk.next_of(1).await? else { return Ok(None) };
     let found = page.records.first().filter(|found| caller.reaches(&found.key)).map(|found| found.key.id());
     Ok(found.filter(|id| *id <= prefix.last()))
 }
 
-/// Looks until the page is full, the store is at its end, or the time is up.
-async fn look(store: &dyn Store, meant: Meant) -> SemelResult<Rows> {
-    let started_at = Instant::now();
-    let mut filter = meant.filter;
-    if let Some(span) = meant.older_than {
-        filter.first_seen_before = Some(walk::before(store, span).await?);
+async fn look(store: &dyn Store, asked: Asked) -> SemelResult<Rows> {
+    match asked.order {
+        Order::Id => look_by_id(store, asked).await,
+        order @ (Order::Age | Order::Changed) => look_sorted(store, &asked.selection, order).await,
     }
-    let mut walk = Walk::new(store, filter, meant.after);
-    let mut rows = Rows { records: Vec::new(), now: Timestamp::default(), next: None };
-    while rows.records.len() < ROWS && (rows.now == Timestamp::default() || started_at.elapsed() < LOOK) {
-        let Some(page) = walk.next_of(ROWS.saturating_sub(rows.records.len())).await? else { break };
-        rows.now = page.now;
-        rows.records.extend(page.records);
+}
+
+/// Looks until the page is full, the store is at its end, or the time is up.
+async fn look_by_id(store: &dyn Store, asked: Asked) -> SemelResult<Rows> {
+    let started_at = Instant::now();
+    let mut walk = asked.selection.walk(store, asked.after).await?;
+    let (mut records, mut now) = (Vec::new(), Timestamp::default());
+    while records.len() < ROWS && (now == Timestamp::default() || started_at.elapsed() < LOOK) {
+        let Some(page) = walk.next_of(ROWS.saturating_sub(records.len())).await? else { break };
+        now = page.now;
+        records.extend(page.records);
         tokio::task::yield_now().await;
     }
-    rows.next = walk.after();
-    Ok(rows)
+    Ok(Rows { records, now, rest: Rest::Behind(walk.after()) })
 }
 
-fn head(wanted: &Wanted) -> Markup {
+async fn look_sorted(store: &dyn Store, selection: &Selection, order: Order) -> SemelResult<Rows> {
+    let sorted = selection.sorted(store, order, ROWS, SORT_TIME).await?;
+    let found = selection.load(store, &sorted.ids).await?;
+    let now = found.first().map(|(_, now)| *now).unwrap_or_default();
+    let rest = Rest::Sorted { matched: sorted.matched, is_cut: sorted.is_cut };
+    Ok(Rows { records: found.into_iter().map(|(record, _)| record).collect(), now, rest })
+}
+
+fn head(filter: &KeyFilter) -> Markup {
+    html! { div.head { h1 { "Keys" } } (filter.form()) }
+}
+
+fn table(filter: &KeyFilter, rows: &Rows, visitor: &Visitor) -> Markup {
+    let is_at_end = !matches!(rows.rest, Rest::Behind(Some(_)));
+    let may_act = visitor.caller.may(Need::Act);
     html! {
-        div.head { h1 { "Keys" } }
-        form.search method="get" action="/keys" role="search" aria-label="Keys" {
-            div.fields {
-                (field("scope", "Scope", &wanted.scope, "acme/eu, and below"))
-                (field("operation", "Operation", &wanted.operation, "charge"))
-                (field("name", "Name or id", &wanted.name, "order-1042"))
-                (field("older_than", "Older than", &wanted.older_than, "10m, 2h, 3d"))
-            }
-            div.row {
-                fieldset {
-                    legend.sr { "State" }
-                    @for word in StateKind::ALL {
-                        label.choice {
-                            input type="checkbox" name="state" value=(word.as_str()) checked[wanted.states.contains(&word)];
-                            (labelled(word.as_str(), word.as_str()))
+        @if rows.records.is_empty() && is_at_end { (no_match(filter)) } @else if !rows.records.is_empty() {
+            (bulk::selectable(filter, visitor, &html! {
+                div.table-box tabindex="0" role="region" aria-label="Keys that were found" {
+                    table.cards {
+                        thead {
+                            tr {
+                                @if may_act { (bulk::select_all()) }
+                                th scope="col" { "Key" }
+                                th scope="col" { "State" }
+                                th scope="col" { "Owner or reason" }
+                                th.number scope="col" { "Attempt" }
+                                th.number scope="col" { "First seen" }
+                                th.number scope="col" { "Left" }
+                                th scope="col" { "Id" }
+                            }
                         }
+                        tbody { @for found in &rows.records { (row(found, rows.now, may_act)) } }
                     }
                 }
-                div.buttons {
-                    a.button.quiet href="/keys" { "Clear" }
-                    button.primary type="submit" { "Search" }
-                }
-            }
+            }))
         }
+        (foot(filter, rows))
     }
 }
 
-fn field(name: &str, label: &str, value: &str, example: &str) -> Markup {
-    html! {
-        div.field {
-            label for=(name) { (label) }
-            input id=(name) name=(name) value=(value) placeholder=(example) autocomplete="off" spellcheck="false";
-        }
+fn no_match(filter: &KeyFilter) -> Markup {
+    if filter.is_empty() {
+        return empty(
+            "There is no key yet.",
+            "A key appears here with its first claim: by `semel run`, by the API, or by a request with an \
+             Idempotency-Key through `semel proxy`. To see some:",
+            &["semel demo --keep"],
+        );
     }
+    empty(
+        "No key matches.",
+        "Scope, operation and name must match exactly, including upper and lower case; \"Name begins with\" and \"Label \
+         begins with\" need only the beginning. Clear the filters to list all keys.",
+        &[],
+    )
 }
 
-fn table(wanted: &Wanted, rows: &Rows) -> Markup {
-    html! {
-        @if rows.records.is_empty() && rows.next.is_none() {
-            (nothing("No key is like that. Scope, operation and name are looked for as they are written, in upper and lower case."))
-        } @else if !rows.records.is_empty() {
-            div.table-box tabindex="0" role="region" aria-label="Keys that were found" {
-                table.cards {
-                    thead {
-                        tr {
-                            th scope="col" { "Key" }
-                            th scope="col" { "State" }
-                            th scope="col" { "Who or why" }
-                            th.number scope="col" { "Attempt" }
-                            th.number scope="col" { "First seen" }
-                            th.number scope="col" { "Left" }
-                            th scope="col" { "Id" }
-                        }
-                    }
-                    tbody { @for found in &rows.records { (row(found, rows.now)) } }
-                }
-            }
-        }
-        (foot(wanted, rows))
-    }
-}
-
-fn row(found: &Record, now: Timestamp) -> Markup {
+fn row(found: &Record, now: Timestamp, may_act: bool) -> Markup {
     html! {
         tr data-test="key-row" {
-            th scope="row" { (key_link(&found.key)) }
+            @if may_act { (bulk::select(found)) }
+            th scope="row" { (key_link(found)) }
             td data-label="State" { (state(found, now)) }
-            td.why data-label="Who or why" { bdi { (record::who_or_why(found)) } }
+            td.why data-label="Owner or reason" { bdi { (record::who_or_why(found)) } }
             td.number data-label="Attempt" { (found.attempt) }
             td.number data-label="First seen" { (ago(found.first_seen_at, now)) }
             td.number data-label="Left" { (record::left(found, now)) }
@@ -200,22 +219,39 @@ fn row(found: &Record, now: Timestamp) -> Markup {
 }
 
 /// What was found, how much was looked at, and how to go on.
-fn foot(wanted: &Wanted, rows: &Rows) -> Markup {
+fn foot(filter: &KeyFilter, rows: &Rows) -> Markup {
     let found = counted(rows.records.len() as u64, "key");
     html! {
         div.foot {
-            @match rows.next {
-                None if rows.records.is_empty() => {}
-                None => p { (found) " on this page, and no more." }
-                Some(next) => {
+            @match &rows.rest {
+                Rest::Sorted { matched, is_cut } => { (sorted_foot(*matched, *is_cut, rows.records.len())) }
+                Rest::Behind(None) if rows.records.is_empty() => {}
+                Rest::Behind(None) => p { (found) " on this page; there are no more." }
+                Rest::Behind(Some(next)) => {
                     p {
-                        (found) " on this page; looked through " (looked_through(next)) " % of the store. Keys come in the order of their ids, \
-                        which means nothing."
+                        (found) " on this page; searched " (looked_through(*next)) " % of the store. Sorted by id."
                     }
-                    a.button href=(wanted.after(Some(next))) rel="next" { @if rows.records.len() < ROWS { "Go on looking" } @else { "Next page" } }
+                    a.button href=(filter.behind(*next)) rel="next" { @if rows.records.len() < ROWS { "Continue the search" } @else { "Next page" } }
                 }
             }
-            @if !wanted.after.is_empty() { a.button.quiet href=(wanted.after(None)) { "Back to the first page" } }
+            @if !filter.text("after").is_empty() { a.button.quiet href=(filter.address("/keys", &[])) { "First page" } }
+        }
+    }
+}
+
+/// Stores have no index by age or by change: a list that is sorted so has one page, and all of the selection was read for it.
+pub(in crate::dashboard) fn sorted_foot(matched: u64, is_cut: bool, shown: usize) -> Markup {
+    html! {
+        @if is_cut {
+            p data-test="cut" {
+                strong { "This order is not complete. " }
+                "The store has no index for it, and there was no time to read all records: the first " (shown) " of "
+                (grouped(matched)) " keys that were read and match. Narrow the filter, or sort by id to page through all keys."
+            }
+        } @else if matched > shown as u64 {
+            p { "The first " (shown) " of " (counted(matched, "key")) ". Sort by id to page through all of them." }
+        } @else if matched > 0 {
+            p { (counted(matched, "key")) "; there are no more." }
         }
     }
 }
@@ -224,118 +260,4 @@ fn foot(wanted: &Wanted, rows: &Rows) -> Markup {
 fn looked_through(id: RecordId) -> u32 {
     let [first, second, ..] = *id.as_bytes();
     u32::from(u16::from_be_bytes([first, second])).saturating_mul(100) / 65_536
-}
-
-/// What was searched for, as it was typed.
-#[derive(Clone, Debug, Default)]
-struct Wanted {
-    scope: String,
-    operation: String,
-    name: String,
-    states: Vec<StateKind>,
-    older_than: String,
-    after: String,
-}
-
-/// What it means.
-struct Meant {
-    filter: Filter,
-    older_than: Option<Duration>,
-    after: Option<RecordId>,
-}
-
-impl Wanted {
-    fn read(query: Vec<(String, String)>) -> Self {
-        let mut wanted = Self::default();
-        for (name, value) in query {
-            let value = value.trim().to_owned();
-            match name.as_str() {
-                "scope" => wanted.scope = value,
-                "operation" => wanted.operation = value,
-                "name" => wanted.name = value,
-                "older_than" => wanted.older_than = value,
-                "after" => wanted.after = value,
-                "state" => {
-                    wanted.states.extend(StateKind::ALL.into_iter().find(|word| word.as_str() == value));
-                }
-                // Links from elsewhere may carry more.
-                _ => {}
-            }
-        }
-        wanted.states.dedup();
-        wanted
-    }
-
-    /// What it means for this caller, or what is wrong with it.
-    fn meant(&self, caller: &Caller) -> Result<Meant, String> {
-        let typed = if self.scope.is_empty() { Vec::new() } else { scope::parse(&self.scope)? };
-        let typed: Vec<Box<str>> = typed.iter().map(|part| part.trim().into()).collect();
-        let older_than = match self.older_than.as_str() {
-            "" => None,
-            text => Some(span::parse(text)?),
-        };
-        let after = match self.after.as_str() {
-            "" => None,
-            text => Some(text.parse::<IdPrefix>()?.last()),
-        };
-        let given = |text: &str| (!text.is_empty()).then(|| text.into());
-        let filter = Filter {
-            scope: within(caller.scope(), typed)?,
-            operation: given(&self.operation),
-            name: given(&self.name),
-            states: self.states.clone(),
-            first_seen_before: None,
-        };
-        Ok(Meant { filter, older_than, after })
-    }
-
-    /// Whether nothing but a key was asked for, so that finding it is all that is left to do.
-    fn is_a_key_alone(&self) -> bool {
-        self.states.is_empty() && self.older_than.is_empty() && self.after.is_empty()
-    }
-
-    /// The address of the page behind this record.
-    fn after(&self, after: Option<RecordId>) -> String {
-        let after = after.map(|id| id.to_string()).unwrap_or_default();
-        let fixed = [
-            ("scope", self.scope.as_str()),
-            ("operation", &self.operation),
-            ("name", &self.name),
-            ("older_than", &self.older_than),
-        ];
-        let states = self.states.iter().map(|word| ("state", word.as_str()));
-        address("/keys", fixed.into_iter().chain(states).chain([("after", after.as_str())]))
-    }
-}
-
-/// The scope that was typed, if the caller reaches it; the caller's own if none was.
-fn within(own: &[Box<str>], typed: Vec<Box<str>>) -> Result<Vec<Box<str>>, String> {
-    if typed.len() >= own.len() && typed.starts_with(own) {
-        return Ok(typed);
-    }
-    if own.starts_with(&typed) {
-        return Ok(own.to_vec());
-    }
-    Err(format!("your token reaches {} only", scope::shown(own.iter().map(|part| &**part))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parts(text: &[&str]) -> Vec<Box<str>> {
-        text.iter().map(|part| (*part).into()).collect()
-    }
-
-    #[test]
-    fn nobody_searches_outside_their_scope() {
-        let own = parts(&["acme", "eu"]);
-        assert_eq!(within(&own, parts(&[])), Ok(own.clone()));
-        assert_eq!(within(&own, parts(&["acme"])), Ok(own.clone()));
-        assert_eq!(within(&own, parts(&["acme", "eu", "billing"])), Ok(parts(&["acme", "eu", "billing"])));
-        for foreign in [parts(&["zeta"]), parts(&["acme", "us"]), parts(&["acme", "eux", "a"])] {
-            assert!(within(&own, foreign).is_err());
-        }
-        assert_eq!(within(&[], parts(&["zeta"])), Ok(parts(&["zeta"])));
-    }
 }

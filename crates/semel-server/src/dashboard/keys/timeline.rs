@@ -17,7 +17,7 @@ struct Event {
     what: Markup,
 }
 
-/// The timeline: what happened, and what will if nobody does anything.
+/// The timeline: what happened, and what will happen without an action.
 pub(super) fn timeline(record: &Record, now: Timestamp) -> Markup {
     let mut events = events(record, now);
     events.sort_by_key(|event| event.at);
@@ -48,7 +48,7 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
         events.push(event(
             last,
             "again",
-            html! { strong { "Asked for again" } ": " (many) " got no run, this was the last" },
+            html! { strong { "Claimed again" } ": " (many) " in all did not run; this was the last" },
         ));
     }
     match &record.state {
@@ -89,7 +89,7 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
         events.push(event(
             until,
             "ends",
-            html! { strong { "Forgotten" } ": a claim after that begins anew" },
+            html! { strong { "Forgotten" } ": a claim after that starts over" },
         ));
     }
     events
@@ -100,7 +100,7 @@ fn lapse(record: &Record, running: &Running, now: Timestamp) -> Markup {
         @if running.lease_is_good(now) { strong { "The lease lapses" } ", unless it is renewed: " } @else { strong { "The lease lapsed" } ": " }
         @match record.lapse {
             Lapse::Rerun => { "the next claim runs it again" }
-            Lapse::Hold => { "it is held, and somebody must decide" }
+            Lapse::Hold => { "it is held until an operator decides" }
         }
     }
 }
@@ -108,7 +108,7 @@ fn lapse(record: &Record, running: &Running, now: Timestamp) -> Markup {
 fn kept_for_ever(record: &Record) -> Markup {
     html! {
         @match &record.state {
-            State::Held(_) => { strong { "Held until somebody decides" } }
+            State::Held(_) => { strong { "Held until an operator decides" } }
             State::Running(_) => { strong { "Kept until it is settled" } }
             State::Done(_) | State::Released(_) => { strong { "Never forgotten" } }
         }

@@ -77,8 +77,8 @@ async fn what_changed_meanwhile_is_left_alone() {
     assert_eq!(server.decide(&path(&second, "release"), &body(fence)).await, json!({"decision": "released"}));
     let held = held(&server, "b").await;
     for (body, named) in [
-        (json!({}), "either an outcome or a release"),
-        (json!({"outcome": {}, "release": {"reason": "x"}}), "either an outcome or a release"),
+        (json!({}), "give one of response, outcome and release"),
+        (json!({"outcome": {}, "release": {"reason": "x"}}), "give one of response, outcome and release"),
         (json!({"release": {"reason": " "}}), "reason is empty"),
         (json!({"reason": "x"}), "`reason`"),
     ] {

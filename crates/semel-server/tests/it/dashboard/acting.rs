@@ -78,7 +78,7 @@ async fn a_run_is_released_with_a_warning_and_its_worker_is_told() {
     let mut browser = Browser::logged_in(&server, "operator").await;
     let page = format!("{}/release", path(&key));
     let html = browser.get(&page).await.text().to_owned();
-    assert!(html.contains("Releasing stops nobody.") && html.contains("Its lease is good"), "{html}");
+    assert!(html.contains("Releasing stops no process.") && html.contains("Its lease is good"), "{html}");
     let (csrf, version) = (browser.hidden(&page, "csrf").await, browser.hidden(&page, "version").await);
     let form = [("csrf", csrf.as_str()), ("version", &version), ("reason", "the machine is gone")];
     // Its heartbeat goes on while somebody reads the page: it is still the run that was shown.
@@ -143,4 +143,47 @@ async fn a_run_that_lapsed_under_hold_is_shown_as_held_with_its_label_and_its_at
     assert_eq!(answer.header("location"), Some(format!("{}?said=resolved", path(&key)).as_str()));
     let found = semel.get(&key).await.expect("answers").expect("is there");
     assert!(matches!(&found.state, State::Released(released) if &*released.reason == "looked"));
+}
+
+#[tokio::test]
+async fn h58_a_held_http_key_is_resolved_with_a_response_and_what_cannot_be_replayed_is_refused_first() {
+    let server = super::visit::open().await;
+    let semel = &server.served().semel;
+    let key = Key::new("http", "pay-1").expect("is a key");
+    let permit = running(semel, semel::Claim::new(&key).label("POST /charges")).await;
+    permit.hold("the upstream hung up").await.expect("is held");
+    let mut browser = Browser::at(&server);
+    let page = format!("{}/resolve", path(&key));
+    assert!(browser.get("/attention").await.status == 200);
+    let (csrf, version) = (browser.hidden(&page, "csrf").await, browser.hidden(&page, "version").await);
+    let form = |headers: &'static str| {
+        [
+            ("csrf", csrf.clone()),
+            ("version", version.clone()),
+            ("how", "done".to_owned()),
+            ("status", "201".to_owned()),
+            ("headers", headers.to_owned()),
+            ("content_type", "application/json".to_owned()),
+            ("body", "{\"id\":7}".to_owned()),
+        ]
+    };
+    let bad = form("Set-Cookie: a=b");
+    let refused = browser.post(&page, &bad.each_ref().map(|(name, value)| (*name, value.as_str()))).await;
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.text().contains("set-cookie") && refused.text().contains("Set-Cookie: a=b"),
+        "{}",
+        refused.text()
+    );
+    assert!(
+        semel.get(&key).await.expect("is read").expect("is there").outcome().is_none(),
+        "nothing was written"
+    );
+    let good = form("Location: /charges/7");
+    let done = browser.post(&page, &good.each_ref().map(|(name, value)| (*name, value.as_str()))).await;
+    assert_eq!(done.status, 303, "{}", done.text());
+    let html = browser.get(&path(&key)).await.text().to_owned();
+    for part in ["HTTP 201 Created", "/charges/7", "POST /charges", "exactly this response"] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
 }

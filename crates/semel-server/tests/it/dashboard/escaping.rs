@@ -51,6 +51,17 @@ async fn whatever_strangers_write_is_text_on_every_page() {
         let typed = encoded(text);
         pages.push(format!("/keys?scope={typed}&operation={typed}&name={typed}&older_than={typed}&after={typed}&state={typed}"));
         pages.push(format!("/keys?scope={typed}"));
+        for list in [
+            "/keys?sort=age&",
+            "/attention?",
+            "/actions?action=release&match=all&",
+            "/actions?action=resolve&match=all&",
+        ] {
+            pages.push(format!("{list}scope={typed}"));
+            pages.push(format!("{list}label={typed}&reason={typed}&name_prefix={typed}"));
+            pages.push(format!("{list}reason={typed}"));
+        }
+        pages.push(format!("/actions?action={typed}&match={typed}&id={typed}&sort={typed}"));
         pages.push(format!("/keys?operation=held&name={typed}"));
         pages.push(format!("{}?said={typed}", path(&key("held"))));
         pages.push(format!("/keys/{typed}"));

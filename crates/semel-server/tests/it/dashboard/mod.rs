@@ -3,6 +3,7 @@
 //! - `visit`: a server with tokens and records, and a browser that keeps its cookie. `markup`: whether a page is clean.
 
 mod acting;
+mod bulk;
 mod census;
 mod escaping;
 mod forms;

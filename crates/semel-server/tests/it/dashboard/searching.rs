@@ -76,8 +76,8 @@ async fn the_life_of_a_key_is_told() {
         "First seen",
         "Held",
         "nobody knows",
-        "Held until somebody decides",
-        "hold: somebody must decide",
+        "Held until an operator decides",
+        "hold: an operator decides",
         "1d once settled",
     ] {
         assert!(answer.text().contains(said), "{said}");

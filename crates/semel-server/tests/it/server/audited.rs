@@ -21,7 +21,14 @@ async fn with_one_running() -> (TempDir, Server, Key) {
 
 async fn release(server: &Server, key: &Key) -> semel::Result<OperatorAnswer> {
     let record = server.served().semel.get(key).await?.expect("is there");
-    operator_actions::release(server.served(), &Caller::local(), &record, "it hangs", None).await
+    operator_actions::release(
+        server.served(),
+        &Caller::local(),
+        &std::sync::Arc::new(record),
+        "it hangs",
+        None,
+    )
+    .await
 }
 
 async fn state(server: &Server, key: &Key) -> StateKind {

@@ -5,27 +5,26 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use semel::clock::{Clock as _, SystemClock};
 use semel::record::StateKind;
 use semel::{Error, ErrorKind, Key, Result};
 use serde::Serialize;
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 
-use semel_ops::format::moment::rfc3339;
+use crate::format::moment::rfc3339;
 
 /// How many lines may wait for the disk at once: more operators than that do not act at the same moment.
-const WAITING_MAX: usize = 64;
+const WAITING_MAX: usize = 1_024;
 /// How much of a reason is kept.
 const REASON_BYTES_MAX: usize = 4_096;
-/// Only whoever runs the server reads and writes it: it holds keys and reasons.
+/// Only the account that runs semel reads and writes it: it holds keys and reasons.
 const MODE: u32 = 0o600;
 
 /// Where actions are written down.
 pub struct Audit {
     to: To,
-    places: Semaphore,
 }
 
 enum To {
@@ -53,14 +52,14 @@ pub enum Noted {
     Done,
     /// The record had changed; nothing was done.
     Refused,
-    /// Nobody knows: the store did not answer.
+    /// The store did not answer: it may have been done.
     Unknown,
 }
 
 /// One line of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// The name of the token.
+    /// Who acts: the name of the token, or of the account.
     pub caller: &'a str,
     /// What is done.
     pub action: Action,
@@ -74,7 +73,7 @@ pub struct Entry<'a> {
     pub result: Noted,
 }
 
-/// A line as it is written. JSON escapes whatever is in a name or a reason, so that nobody can write a second line.
+/// A line as it is written. JSON escapes whatever is in a name or a reason, so that no value can write a second line.
 #[derive(Serialize)]
 struct Line<'a> {
     moment: String,
@@ -107,7 +106,7 @@ impl Audit {
     }
 
     fn writing_to(to: To) -> Self {
-        Self { to, places: Semaphore::new(WAITING_MAX) }
+        Self { to }
     }
 
     /// Writes a line. What cannot be written down must not be done: an error here refuses the action.
@@ -117,13 +116,10 @@ impl Audit {
             tracing::info!(target: "semel::audit", "{line}");
             return Ok(());
         };
-        let Ok(_place) = self.places.try_acquire() else {
-            return Err(unavailable("too many lines wait for its disk"));
-        };
-        let file = Arc::clone(file);
-        // Whoever gives up waiting does not stop the line from being written: it was asked, and that is what it says.
-        match tokio::task::spawn_blocking(move || file.append(&line)).await {
-            Ok(written) => written.map_err(|error| unavailable(&error.to_string()).caused_by(error)),
+        // A caller that gives up waiting does not stop the line from being written: it was asked, and that is what it says.
+        match AuditFile::append(file, line)?.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(why)) => Err(unavailable(&why)),
             Err(error) => Err(unavailable("its writer ended").caused_by(error)),
         }
     }
@@ -171,41 +167,90 @@ impl fmt::Debug for Audit {
     }
 }
 
-/// A file of lines that survive what the disk survives. It is opened for each line, which is rare: so it may be moved
-/// away, and a new one begun, without anybody being told.
+/// A file of lines that survive what the disk survives. It is opened for each batch of lines: so it may be moved away, and a
+/// new one begun, at any time.
 #[derive(Debug)]
 struct AuditFile {
     path: PathBuf,
-    one_at_a_time: Mutex<()>,
+    waiting: Mutex<Waiting>,
 }
 
+/// Lines that wait for the disk. All that wait when a write ends are written and synced together.
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Vec<(String, oneshot::Sender<Written>)>,
+    is_writing: bool,
+}
+
+/// Whether a line is on the disk, or why not.
+type Written = std::result::Result<(), String>;
+
 impl AuditFile {
-    /// The file, which is tried at once: whoever cannot write it learns so before anybody acts.
+    /// The file, which is tried at once: what cannot be written is found before anything is done.
     fn open(path: PathBuf) -> Result<Self> {
-        let file = Self { path, one_at_a_time: Mutex::default() };
-        file.append("").map_err(|error| {
+        let file = Self { path, waiting: Mutex::default() };
+        file.write("").map_err(|error| {
             let message = format!("the audit log {} cannot be written: {error}", file.path.display());
             Error::new(ErrorKind::Invalid, message).caused_by(error)
         })?;
         Ok(file)
     }
 
-    /// Appends a line, and waits until it is on the disk.
-    fn append(&self, line: &str) -> io::Result<()> {
-        let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Appends a line; the answer comes when it is on the disk.
+    fn append(file: &Arc<Self>, line: String) -> Result<oneshot::Receiver<Written>> {
+        let (written, answer) = oneshot::channel();
+        let mut waiting = file.waiting();
+        if waiting.lines.len() >= WAITING_MAX {
+            return Err(unavailable("too many lines wait for its disk"));
+        }
+        waiting.lines.push((line, written));
+        if !waiting.is_writing {
+            waiting.is_writing = true;
+            let file = Arc::clone(file);
+            tokio::task::spawn_blocking(move || file.write_all_waiting());
+        }
+        Ok(answer)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lines that wait; none if there is nothing left to write, and the next line starts a writer.
+    fn take_waiting(&self) -> Vec<(String, oneshot::Sender<Written>)> {
+        let mut waiting = self.waiting();
+        let lines = std::mem::take(&mut waiting.lines);
+        waiting.is_writing = !lines.is_empty();
+        lines
+    }
+
+    fn write_all_waiting(&self) {
+        loop {
+            let lines = self.take_waiting();
+            if lines.is_empty() {
+                return;
+            }
+            let text: String = lines.iter().flat_map(|(line, _)| [line.as_str(), "\n"]).collect();
+            let written = self.write(&text).map_err(|error| error.to_string());
+            for (_, waiting) in lines {
+                // A caller that went away needs no answer.
+                let _ = waiting.send(written.clone());
+            }
+        }
+    }
+
+    /// Writes whole lines, and waits until they are on the disk.
+    fn write(&self, lines: &str) -> io::Result<()> {
         let is_new = !self.path.exists();
         let mut file = OpenOptions::new().read(true).append(true).create(true).mode(MODE).open(&self.path)?;
         if is_new {
             self.sync_folder()?;
         }
-        let mut text = String::with_capacity(line.len().saturating_add(2));
+        let mut text = String::with_capacity(lines.len().saturating_add(1));
         if is_torn(&mut file)? {
             text.push('\n');
         }
-        if !line.is_empty() {
-            text.push_str(line);
-            text.push('\n');
-        }
+        text.push_str(lines);
         // One write: another process that appends does not come in between.
         file.write_all(text.as_bytes())?;
         file.sync_data()

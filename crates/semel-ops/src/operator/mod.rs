@@ -1,0 +1,15 @@
+//! What operators do to records that are not theirs, written down before and after.
+//!
+//! - [`supplied`](Settlement): what a held record is settled with, and whether a retry could get it.
+//! - [`audit`](Audit): the log of actions. [`action`](Operator): one action on one record.
+//! - [`many`](act_on_all): the same action on every record of a selection.
+
+mod action;
+mod audit;
+mod many;
+mod supplied;
+
+pub use action::Operator;
+pub use audit::{Action, Audit, Entry, Noted};
+pub use many::{Many, act_on_all};
+pub use supplied::{Settlement, SuppliedResponse};
