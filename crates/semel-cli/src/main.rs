@@ -49,6 +49,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use args::Root;
 use clap::Parser;
+use mimalloc::MiMalloc;
+
+/// A server allocates on every core at once, and should give memory back after a peak: the system's allocator is slower at
+/// the one and does not do the other.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// How long is waited at the end for what nobody waits for any more.
 const PATIENCE: Duration = Duration::from_millis(200);

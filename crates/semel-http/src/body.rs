@@ -135,6 +135,14 @@ impl<B> RequestBody<B> {
 }
 
 impl<R> ResponseBody<R> {
+    /// All of its bytes, if they are here.
+    pub(crate) fn whole_bytes(&self) -> Option<&Bytes> {
+        match &self.kind {
+            Response::Whole { whole } => Some(&whole.bytes),
+            Response::Streaming { .. } | Response::Continued { .. } => None,
+        }
+    }
+
     pub(crate) fn streaming(body: R) -> Self {
         Self { kind: Response::Streaming { body } }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version};
 use serde_json::{Map, Value};
 
 use crate::body::{ResponseBody, Whole};
@@ -125,6 +125,23 @@ impl Code {
             Self::StoreUnavailable | Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             Self::OutcomeUnknown => StatusCode::GATEWAY_TIMEOUT,
         }
+    }
+}
+
+/// What every refusal's `type` begins with, unless the profile says otherwise.
+pub(crate) const PROBLEM_BASE: &str = "urn:semel:problem:";
+
+impl Code {
+    /// The code of a refusal that another semel sent, as its `type` says it. A service's own problems have types of their own.
+    pub(crate) fn of_response(profile: &Profile, headers: &HeaderMap, body: &[u8]) -> Option<Self> {
+        if headers.get(CONTENT_TYPE)? != "application/problem+json" {
+            return None;
+        }
+        let members: Map<String, Value> = serde_json::from_slice(body).ok()?;
+        let kind = members.get("type")?.as_str()?;
+        let bases = [&*profile.problem_base, PROBLEM_BASE];
+        let word = bases.into_iter().find_map(|base| kind.strip_prefix(base))?;
+        Self::ALL.into_iter().find(|code| code.word() == word)
     }
 }
 

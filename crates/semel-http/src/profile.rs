@@ -7,7 +7,7 @@ use semel::{Lapse, OnOutage};
 
 use crate::json::JsonPath;
 use crate::probe::Probe;
-use crate::problem::Code;
+use crate::problem::{Code, PROBLEM_BASE};
 
 /// How semel behaves towards clients. [`Profile::ietf`] is the default; every field may be set.
 #[derive(Clone, Debug)]
@@ -178,7 +178,7 @@ impl Profile {
             },
             key: KeyForm { unquoted: UnquotedKeys::Accepted, chars_max: KEY_CHARS_MAX_DEFAULT },
             statuses: Statuses::default(),
-            problem_base: "urn:semel:problem:".into(),
+            problem_base: PROBLEM_BASE.into(),
             rules: Rules::default(),
         }
     }

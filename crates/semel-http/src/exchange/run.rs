@@ -105,6 +105,10 @@ where
                     run.note_unknown().await;
                     return Ok(run.unknown("The request ran, but its response broke off."));
                 };
+                if run.is_refused_behind(&parts, &body) {
+                    run.release(&parts).await;
+                    return Ok(run.passed(parts, body));
+                }
                 let bytes = outcome.bytes().len() as u64;
                 let completed = run.complete_in_time(outcome).await;
                 run.kept(completed, bytes, parts, body)
@@ -119,16 +123,16 @@ where
             }
             Settle::Release => {
                 run.release(&parts).await;
-                run.passed(parts, body)
+                run.passed(parts, ResponseBody::streaming(body))
             }
             Settle::Hold => {
                 run.hold(parts.status).await;
-                run.passed(parts, body)
+                run.passed(parts, ResponseBody::streaming(body))
             }
             Settle::Unknown => {
                 run.note_unknown().await;
                 add_lease_left(&mut parts, run.permit.lease_left());
-                run.passed(parts, body)
+                run.passed(parts, ResponseBody::streaming(body))
             }
         })
     }
@@ -220,6 +224,17 @@ impl Run {
             };
         }
         if self.rules.statuses_not_kept.contains(&parts.status) { Settle::Release } else { Settle::Keep }
+    }
+
+    /// Whether a layer or proxy of semel behind this one refused the request: that is no answer of the service, and kept as one it
+    /// would answer every retry with what was so for a moment.
+    fn is_refused_behind<R>(&self, parts: &response::Parts, body: &ResponseBody<R>) -> bool {
+        let profile = &self.layer.inner.settings.profile;
+        parts.status.is_client_error()
+            && body
+                .whole_bytes()
+                .and_then(|bytes| Code::of_response(profile, &parts.headers, bytes))
+                .is_some()
     }
 
     /// The outcome of a response: all of it, if it is of a kind and a size that is kept; otherwise the fact that there
@@ -402,8 +417,8 @@ impl Run {
     }
 
     /// The service's response as it came: nothing was kept of it.
-    fn passed<R>(&self, parts: response::Parts, body: R) -> Response<ResponseBody<R>> {
-        let mut response = Response::from_parts(parts, ResponseBody::streaming(body));
+    fn passed<R>(&self, parts: response::Parts, body: ResponseBody<R>) -> Response<ResponseBody<R>> {
+        let mut response = Response::from_parts(parts, body);
         self.decided(&mut response, None);
         response
     }

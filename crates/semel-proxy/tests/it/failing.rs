@@ -170,3 +170,67 @@ async fn an_exchange_ends_with_its_client_of_http1() {
         "it went on without its client"
     );
 }
+
+/// Answers a covered request with a conflict of its own kind, and every other one like a shop.
+async fn service_with_conflict(kind: &'static str) -> (Service, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let service = Service::scripted(move |mut line| {
+        let counted = Arc::clone(&counted);
+        async move {
+            line.head().await;
+            line.bytes(2).await;
+            let body = format!(r#"{{"type":"{kind}","code":"in_flight"}}"#);
+            let head = "HTTP/1.1 409 Conflict\r\nContent-Type: application/problem+json\r\n";
+            match counted.fetch_add(1, Ordering::SeqCst) {
+                0 => line.write(&format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())).await,
+                _ => line.write("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok").await,
+            }
+        }
+    })
+    .await;
+    (service, asked)
+}
+
+#[tokio::test]
+async fn a_refusal_of_a_semel_behind_the_proxy_is_not_kept_and_a_conflict_of_the_service_is() {
+    for (kind, retry) in [("urn:semel:problem:in_flight", 201), ("https://shop.example/in_flight", 409)] {
+        let (service, asked) = service_with_conflict(kind).await;
+        let proxy = start(settings(service.address)).await;
+        let first = Client::connect(proxy.listening()).await.ask(KEYED).await;
+        assert_eq!(first.status, 409, "{}", first.text());
+        let second = Client::connect(proxy.listening()).await.ask(KEYED).await;
+        assert_eq!(second.status, retry, "{kind}: {}", second.text());
+        let ran = if retry == 201 { 2 } else { 1 };
+        assert_eq!(asked.load(Ordering::SeqCst), ran, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_before_a_proxy_replays_what_the_inner_one_has_once_its_run_ends() {
+    let (go_on, waiting) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+    let (released, begun) = (Arc::clone(&go_on), Arc::clone(&waiting));
+    let service = Service::scripted(move |mut line| {
+        let (released, begun) = (Arc::clone(&released), Arc::clone(&begun));
+        async move {
+            line.head().await;
+            line.bytes(2).await;
+            begun.notify_one();
+            released.notified().await;
+            line.write("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok").await;
+        }
+    })
+    .await;
+    let inner = start(settings(service.address)).await;
+    let outer = start(settings(inner.listening())).await;
+    let inner_at = inner.listening();
+    let first = tokio::spawn(async move { Client::connect(inner_at).await.ask(KEYED).await });
+    waiting.notified().await;
+    let busy = Client::connect(outer.listening()).await.ask(KEYED).await;
+    assert_eq!(busy.status, 409, "{}", busy.text());
+    go_on.notify_one();
+    assert_eq!(first.await.expect("is answered").status, 201);
+    let retry = Client::connect(outer.listening()).await.ask(KEYED).await;
+    assert_eq!((retry.status, retry.text().contains("ok")), (201, true), "{}", retry.text());
+    assert_eq!(service.connections(), 1, "the service ran once");
+}
