@@ -15,5 +15,6 @@ mod unknown;
 
 #[cfg(feature = "jwt")]
 pub use jwt::Jwt;
+pub use address::client_address;
 pub use name::Caller;
 pub use principal::{PeerAddress, Principal};

@@ -20,9 +20,11 @@ use crate::decided::{Decided, DecisionKind};
 use crate::http_record;
 use crate::identity::{claimed_as, identify, labelled};
 use crate::layer::{IdempotencyLayer, Inner};
+use crate::observer::RequestObserver;
 use crate::problem::{Code, Problem};
-use crate::profile::{Rules, WhileRunning};
+use crate::profile::{Names, Rules, WhileRunning};
 use crate::refusal::{held, in_flight, mismatch, overloaded, store_unavailable};
+use crate::request_id::request_id_beside_key;
 use crate::stored_response::replayed;
 
 /// How long to wait for the rest of a request that is refused, before its connection is closed instead.
@@ -53,6 +55,7 @@ where
                 return Err(refusal(inner, problem, version, None, DecisionKind::Refused));
             }
         };
+        observe(&parts, &identity.key);
         let refuse =
             |problem, key: &Key, decision| refusal(inner, problem, version, Some(key.id()), decision);
         // The room of a run is reserved before it can be granted.
@@ -75,12 +78,19 @@ where
                 return Err(refuse(store_unavailable(&error), &identity.key, DecisionKind::Refused));
             }
         };
+        if key != identity.key {
+            observe(&parts, &key);
+        }
         let caller = identity.caller;
         if let Some(problem) = over_quota(inner, &mut deadline, &caller, &key).await {
             return Err(refuse(problem, &key, DecisionKind::Refused));
         }
         let process = inner.semel.owner();
-        let claim = || http_record::owned(claim(&rules, &key, print, &parts), caller.as_str(), process);
+        let names = &inner.settings.profile.names;
+        let claim = || {
+            let claim = with_request_id(claim(&rules, &key, print, &parts), names, &parts);
+            http_record::owned(claim, caller.as_str(), process)
+        };
         let (problem, decision) = match claimed_or_probed(inner, &rules, &mut deadline, &claim, &parts).await
         {
             Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
@@ -98,7 +108,7 @@ where
                 });
             }
             Ok(Decision::Replay(replay)) => {
-                match replayed(&replay, &inner.settings.profile.names, response_room) {
+                match replayed(&replay, names, response_room) {
                     Ok(response) => return Err(response),
                     Err(problem) => (problem, DecisionKind::Replay),
                 }
@@ -109,6 +119,13 @@ where
             Err(error) => (store_unavailable(&error), DecisionKind::Refused),
         };
         Err(refuse(problem, &key, decision))
+    }
+}
+
+/// Says which record the request is about, to whoever follows it.
+fn observe(parts: &request::Parts, key: &Key) {
+    if let Some(RequestObserver(observer)) = parts.extensions.get() {
+        observer.identified(key.id());
     }
 }
 
@@ -195,6 +212,14 @@ fn claim(rules: &Rules, key: &Key, print: Fingerprint, parts: &request::Parts) -
     match rules.while_running {
         WhileRunning::Reject => claim,
         WhileRunning::Wait(span) => claim.wait_up_to(span),
+    }
+}
+
+/// The claim with the id of the request, which a new record remembers as that of its first one.
+fn with_request_id(claim: Claim, names: &Names, parts: &request::Parts) -> Claim {
+    match request_id_beside_key(&parts.headers, names) {
+        Some(id) => claim.first_event(id),
+        None => claim,
     }
 }
 
