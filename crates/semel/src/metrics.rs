@@ -145,7 +145,7 @@ table! {
     PROBES_IN_FLIGHT: Gauge of Proxy, "semel_probes_in_flight", [],
         "Probes that wait for their answer.";
     STORE_READY: Gauge of Monitoring, "semel_store_ready", [],
-        "1 if the store takes claims, by the last probe (every 5 s), else 0.";
+        "1 if the store takes claims, by the last probe (every 20 s at least), else 0.";
     RECORDS: Gauge of Monitoring, "semel_records", [label("state", STATE_VALUES)],
         "Records by state, by the last census; lapsed ones also count as running. NaN before the first census. \
          A census begins nine times as long after the one before as that took, and 2 s after it at least; \
