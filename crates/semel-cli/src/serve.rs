@@ -64,7 +64,7 @@ impl ServeArgs {
         let overrides = self.overrides(store)?;
         let meaning = self.meaning(&overrides)?;
         for warning in &meaning.warnings {
-            say("semel serve", &warning);
+            say("semel serve", warning);
         }
         if self.check {
             return out::print(&meaning.effective());
@@ -84,7 +84,8 @@ impl ServeArgs {
             counted(tokens.len() as u64, "token")
         };
         let (listening, survives) = (server.listening(), server.survives());
-        let started = format!("listening on {scheme}://{listening}; records in {store} survive {survives}; {who}");
+        let started =
+            format!("listening on {scheme}://{listening}; records in {store} survive {survives}; {who}");
         say("semel serve", &started);
         let reload = |server: &Server| {
             let settings = self.meaning(&overrides)?.settings;

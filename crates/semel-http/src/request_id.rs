@@ -25,7 +25,8 @@ pub fn request_id_beside_key<'h>(headers: &'h HeaderMap, names: &Names) -> Optio
 
 fn stated(headers: &HeaderMap) -> Option<&str> {
     let id = only(headers, &REQUEST_ID)?;
-    let is_sane = (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_sane =
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
     is_sane.then_some(id)
 }
 

@@ -175,7 +175,8 @@ impl ConnectionConfig {
             .keep_alive_timeout(PING_TIMEOUT)
             .serve_connection(line, service);
         let mut connection = pin!(connection);
-        let (mut idle, mut looks) = (pin!(idle(&info, ending.quiet, self.timeouts.head)), interval(self.look_every()));
+        let (mut idle, mut looks) =
+            (pin!(idle(&info, ending.quiet, self.timeouts.head)), interval(self.look_every()));
         let mut silent = pin!(silent(&info, ending.quiet, unwritten, phase.clone()));
         let mut is_leaving = false;
         loop {

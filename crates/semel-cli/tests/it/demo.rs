@@ -91,7 +91,10 @@ fn what_is_kept_up_can_be_tried_by_hand() {
     assert!(std::path::Path::new(after("Store:     ")).join("lock").exists());
     demo.signal(rustix::process::Signal::INT);
     assert!(demo.wait().success(), "{}", demo.tail());
-    assert!(std::fs::read_dir(folder.path()).expect("is a folder").next().is_none(), "Ctrl-C removes the store");
+    assert!(
+        std::fs::read_dir(folder.path()).expect("is a folder").next().is_none(),
+        "Ctrl-C removes the store"
+    );
 }
 
 #[test]

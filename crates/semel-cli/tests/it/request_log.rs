@@ -36,7 +36,8 @@ impl Logging {
 
     fn serve(more: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder for a test");
-        let config = format!("store = 'memory:'\n[server]\nlisten = '127.0.0.1:0'\naccess_log = 'json'\n{more}\n");
+        let config =
+            format!("store = 'memory:'\n[server]\nlisten = '127.0.0.1:0'\naccess_log = 'json'\n{more}\n");
         Self::start("serve", folder, &config)
     }
 
@@ -51,7 +52,10 @@ impl Logging {
     }
 
     fn ask(&self, request: &Request) -> u16 {
-        Client::new(self.address).ask(&request.clone().header("host", "localhost")).expect("is answered").status
+        Client::new(self.address)
+            .ask(&request.clone().header("host", "localhost"))
+            .expect("is answered")
+            .status
     }
 
     /// The first line of the access log with this value, once it is there.
@@ -117,7 +121,10 @@ fn without_a_sane_request_id_the_trace_is_named_and_without_both_nothing_is() {
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let traced = format!("00-{trace}-00f067aa0ba902b7-01");
     let too_long = "i".repeat(129);
-    assert_eq!(proxy.ask(&charge("k1").header("x-request-id", &too_long).header("traceparent", &traced)), 201);
+    assert_eq!(
+        proxy.ask(&charge("k1").header("x-request-id", &too_long).header("traceparent", &traced)),
+        201
+    );
     assert_eq!(proxy.line("request_id", trace)["decision"], "run");
     assert_eq!(proxy.ask(&Request::get("/bare")), 201);
     assert!(proxy.line("path", "/bare").get("request_id").is_none());
@@ -197,8 +204,14 @@ fn a_claim_server_logs_who_asked_for_which_key_and_what_was_decided() {
     assert_eq!(serving.ask(&asked), 200);
     let line = serving.line("request_id", "req-1");
     assert_eq!((&line["method"], &line["path"]), (&"POST".into(), &"/v1/claim".into()));
-    assert_eq!((&line["status"], &line["decision"], &line["peer"]), (&200.into(), &"run".into(), &"127.0.0.1".into()));
-    assert_eq!((&line["token"], &line["role"], &line["whole"]), (&"billing".into(), &"work".into(), &true.into()));
+    assert_eq!(
+        (&line["status"], &line["decision"], &line["peer"]),
+        (&200.into(), &"run".into(), &"127.0.0.1".into())
+    );
+    assert_eq!(
+        (&line["token"], &line["role"], &line["whole"]),
+        (&"billing".into(), &"work".into(), &true.into())
+    );
     let looked = Request::get("/v1/record?operation=charge&name=one").by(&token);
     assert_eq!(serving.ask(&looked), 200);
     let looked = serving.line("path", "/v1/record");
@@ -242,7 +255,9 @@ fn the_access_log_of_a_claim_server_can_be_text_or_off() {
         command.args(["serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--access-log", form]);
         let mut program = Program::start(&mut command).expect("starts");
         let address = program.listening().expect("listens");
-        Client::new(address).ask(&Request::get("/openapi.json").header("host", "localhost")).expect("is answered");
+        Client::new(address)
+            .ask(&Request::get("/openapi.json").header("host", "localhost"))
+            .expect("is answered");
         program.signal(Signal::INT);
         assert!(program.wait().success());
         program.out()

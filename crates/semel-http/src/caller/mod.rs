@@ -13,8 +13,8 @@ mod principal;
 mod source;
 mod unknown;
 
+pub use address::client_address;
 #[cfg(feature = "jwt")]
 pub use jwt::Jwt;
-pub use address::client_address;
 pub use name::Caller;
 pub use principal::{PeerAddress, Principal};

@@ -22,7 +22,7 @@ use crate::identity::{claimed_as, identify, labelled};
 use crate::layer::{IdempotencyLayer, Inner};
 use crate::observer::RequestObserver;
 use crate::problem::{Code, Problem};
-use crate::profile::{Names, Rules, WhileRunning};
+use crate::profile::{Rules, WhileRunning};
 use crate::refusal::{held, in_flight, mismatch, overloaded, store_unavailable};
 use crate::request_id::request_id_beside_key;
 use crate::stored_response::replayed;
@@ -78,19 +78,12 @@ where
                 return Err(refuse(store_unavailable(&error), &identity.key, DecisionKind::Refused));
             }
         };
-        if key != identity.key {
-            observe(&parts, &key);
-        }
+        observe(&parts, &key);
         let caller = identity.caller;
         if let Some(problem) = over_quota(inner, &mut deadline, &caller, &key).await {
             return Err(refuse(problem, &key, DecisionKind::Refused));
         }
-        let process = inner.semel.owner();
-        let names = &inner.settings.profile.names;
-        let claim = || {
-            let claim = with_request_id(claim(&rules, &key, print, &parts), names, &parts);
-            http_record::owned(claim, caller.as_str(), process)
-        };
+        let claim = || claim(inner, &rules, &caller, &key, print, &parts);
         let (problem, decision) = match claimed_or_probed(inner, &rules, &mut deadline, &claim, &parts).await
         {
             Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
@@ -108,7 +101,7 @@ where
                 });
             }
             Ok(Decision::Replay(replay)) => {
-                match replayed(&replay, names, response_room) {
+                match replayed(&replay, &inner.settings.profile.names, response_room) {
                     Ok(response) => return Err(response),
                     Err(problem) => (problem, DecisionKind::Replay),
                 }
@@ -198,13 +191,26 @@ async fn drained<B: Body<Data = Bytes>>(
     }
 }
 
-fn claim(rules: &Rules, key: &Key, print: Fingerprint, parts: &request::Parts) -> Claim {
-    let claim = labelled(Claim::new(key), parts)
+fn claim(
+    inner: &Inner,
+    rules: &Rules,
+    caller: &Caller,
+    key: &Key,
+    print: Fingerprint,
+    parts: &request::Parts,
+) -> Claim {
+    let claim = http_record::owned(Claim::new(key), caller.as_str(), inner.semel.owner());
+    let claim = labelled(claim, parts)
         .fingerprint(print)
         .lease(rules.lease)
         .retention(rules.retention)
         .lapse(if rules.probe.is_some() { Lapse::Hold } else { rules.lapse })
         .on_outage(rules.on_outage);
+    // A new record remembers which request made it.
+    let claim = match request_id_beside_key(&parts.headers, &inner.settings.profile.names) {
+        Some(id) => claim.first_event(id),
+        None => claim,
+    };
     let claim = match rules.attempts_max {
         Some(attempts) => claim.attempts_max(attempts),
         None => claim,
@@ -212,14 +218,6 @@ fn claim(rules: &Rules, key: &Key, print: Fingerprint, parts: &request::Parts) -
     match rules.while_running {
         WhileRunning::Reject => claim,
         WhileRunning::Wait(span) => claim.wait_up_to(span),
-    }
-}
-
-/// The claim with the id of the request, which a new record remembers as that of its first one.
-fn with_request_id(claim: Claim, names: &Names, parts: &request::Parts) -> Claim {
-    match request_id_beside_key(&parts.headers, names) {
-        Some(id) => claim.first_event(id),
-        None => claim,
     }
 }
 

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use axum::body::Body as AxumBody;
 use bytes::Bytes;
@@ -13,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use semel::RecordId;
 use semel_listen::OneInFlight;
 use semel_ops::access_log::{AccessLine, AccessLogWriter};
+use tokio::time::Instant;
 
 use crate::access::Caller;
 use crate::monitoring::DecisionKind;
@@ -188,7 +188,8 @@ impl Body for LoggedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if let Poll::Ready(frame) = &polled {
-            self.entry.is_whole = frame.is_none() || (self.body.is_end_stream() && matches!(frame, Some(Ok(_))));
+            self.entry.is_whole =
+                frame.is_none() || (self.body.is_end_stream() && matches!(frame, Some(Ok(_))));
         }
         polled
     }

@@ -93,15 +93,15 @@ impl Dispatch {
             join(&span, request.headers());
         }
         // Of all warnings about the request; the span above is for collectors of traces.
-        let with_id = request_id(request.headers())
-            .map(|id| tracing::warn_span!(target: "semel::request", parent: &span, "request", request_id = %id));
+        let with_id = request_id(request.headers()).map(
+            |id| tracing::warn_span!(target: "semel::request", parent: &span, "request", request_id = %id),
+        );
         let mut app = self.app.clone();
         let answered = async move {
             let Ok(response) = app.call(request.map(AxumBody::new)).await;
             response
         };
-        let response =
-            answered.instrument(with_id.unwrap_or_else(Span::none)).instrument(span.clone()).await;
+        let response = answered.instrument(with_id.unwrap_or_else(Span::none)).instrument(span.clone()).await;
         span.record("http.response.status_code", response.status().as_u16());
         response
     }
