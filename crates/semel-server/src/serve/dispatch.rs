@@ -81,27 +81,29 @@ impl Dispatch {
         if self.is_over_tls {
             request.extensions_mut().insert(OverTls);
         }
-        let span = tracing::info_span!(
-            "semel.request",
-            otel.kind = "server",
-            otel.name = tracing::field::Empty,
-            http.request.method = %request.method(),
-            http.route = tracing::field::Empty,
-            http.response.status_code = tracing::field::Empty,
-        );
+        // Around the span for collectors of traces: it names the request in all warnings about it.
+        let with_id = request_id(request.headers())
+            .map(|id| tracing::warn_span!(target: "semel::request", "request", request_id = %id))
+            .unwrap_or_else(Span::none);
+        let span = with_id.in_scope(|| {
+            tracing::info_span!(
+                "semel.request",
+                otel.kind = "server",
+                otel.name = tracing::field::Empty,
+                http.request.method = %request.method(),
+                http.route = tracing::field::Empty,
+                http.response.status_code = tracing::field::Empty,
+            )
+        });
         if let Some(join) = self.join_trace {
             join(&span, request.headers());
         }
-        // Of all warnings about the request; the span above is for collectors of traces.
-        let with_id = request_id(request.headers()).map(
-            |id| tracing::warn_span!(target: "semel::request", parent: &span, "request", request_id = %id),
-        );
         let mut app = self.app.clone();
         let answered = async move {
             let Ok(response) = app.call(request.map(AxumBody::new)).await;
             response
         };
-        let response = answered.instrument(with_id.unwrap_or_else(Span::none)).instrument(span.clone()).await;
+        let response = answered.instrument(span.clone()).instrument(with_id).await;
         span.record("http.response.status_code", response.status().as_u16());
         response
     }
