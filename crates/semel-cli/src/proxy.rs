@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::builder::TypedValueParser;
 use http::Uri;
 use semel_config::Errors;
 use semel_proxy::config::{Admin, Config, Named, Overrides, Summary};
@@ -13,8 +12,7 @@ use semel_server::access::{Audit, Tokens};
 use semel_server::admin;
 use semel_server::state::AppState;
 
-use crate::args::words;
-use crate::service::{Service, cannot_be, listen_address};
+use crate::service::{Service, access_log, cannot_be, listen_address, say};
 use crate::store_arg::StoreArg;
 use crate::telemetry::Telemetry;
 use crate::terminal::out;
@@ -57,14 +55,6 @@ pub(crate) struct ProxyArgs {
     check: bool,
 }
 
-fn access_log() -> impl TypedValueParser<Value = AccessLog> {
-    words([
-        ("text", "A line for people", AccessLog::Text),
-        ("json", "A line of JSON", AccessLog::Json),
-        ("off", "Nothing", AccessLog::Off),
-    ])
-}
-
 impl ProxyArgs {
     /// Runs until it is told to stop. What people read goes to standard error: standard output is for the access log.
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
@@ -93,7 +83,7 @@ impl ProxyArgs {
             admin: proxy.admin(),
             survives: proxy.survives(),
         };
-        eprintln!("semel proxy: {}", summary.lines().join("\n  "));
+        say("semel proxy", &summary.lines().join("\n  "));
         let reload = |proxy: &Proxy| reload(proxy, &tokens, self.settings(&overrides)?);
         service.run(proxy, reload).await;
         telemetry.end().await;

@@ -7,11 +7,12 @@ use anyhow::Result;
 use http::Uri;
 use semel_config::Source;
 use semel_listen::ServerTls;
+use semel_ops::access_log::AccessLog;
 use semel_server::config::{ServerMeaning, ServerOverrides, server};
 use semel_server::serve::Server;
 
 use crate::args::refused;
-use crate::service::{Service, cannot_be, listen_address};
+use crate::service::{Service, access_log, cannot_be, listen_address, say};
 use crate::store_arg::StoreArg;
 use crate::telemetry::Telemetry;
 use crate::terminal::{counted, out};
@@ -38,6 +39,9 @@ pub(crate) struct ServeArgs {
     /// A file that every action of an operator is appended to, before it is done; standard error unless said
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
+    /// What is written of each request, to standard output
+    #[arg(long, value_name = "FORM", value_parser = access_log())]
+    access_log: Option<AccessLog>,
     /// A certificate for TLS, with its chain, as a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_certificate: Option<PathBuf>,
@@ -55,12 +59,12 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Runs until it is told to stop.
+    /// Runs until it is told to stop. What people read goes to standard error: standard output is for the access log.
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let overrides = self.overrides(store)?;
         let meaning = self.meaning(&overrides)?;
         for warning in &meaning.warnings {
-            eprintln!("semel serve: {warning}");
+            say("semel serve", warning);
         }
         if self.check {
             return out::print(&meaning.effective());
@@ -80,9 +84,9 @@ impl ServeArgs {
             counted(tokens.len() as u64, "token")
         };
         let (listening, survives) = (server.listening(), server.survives());
-        eprintln!(
-            "semel serve: listening on {scheme}://{listening}; records in {store} survive {survives}; {who}"
-        );
+        let started =
+            format!("listening on {scheme}://{listening}; records in {store} survive {survives}; {who}");
+        say("semel serve", &started);
         let reload = |server: &Server| {
             let settings = self.meaning(&overrides)?.settings;
             let certificate = server.prepare_certificate(settings.listener.tls.as_ref())?;
@@ -105,6 +109,7 @@ impl ServeArgs {
             tokens: self.tokens.clone(),
             tokens_variable: set(TOKENS_VARIABLE),
             audit: self.audit.clone(),
+            access_log: self.access_log,
             tls: tls.map(|(certificate, key)| ServerTls { certificate, key }),
             otlp: self.otlp.clone(),
             otlp_variable: otlp_variable()?,

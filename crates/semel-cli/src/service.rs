@@ -5,12 +5,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use clap::builder::TypedValueParser;
+use semel::clock::{Clock as _, SystemClock};
 use semel_config::{Errors, span, value};
 use semel_listen::{Drained, raise_open_files};
+use semel_ops::access_log::AccessLog;
+use semel_ops::format::moment::rfc3339;
 use semel_proxy::Proxy;
 use semel_server::serve::Server;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::args::words;
 use crate::terminal::counted;
 
 /// Files beside those of connections: the store's, the logs', the listeners'.
@@ -38,10 +43,12 @@ impl Service {
     pub(crate) fn say_if_files_are_few(&self, connections: usize, others: usize) {
         let wanted = (connections as u64).saturating_add(others as u64).saturating_add(OTHER_FILES);
         match raise_open_files(wanted) {
-            Some(limit) if limit < wanted => eprintln!(
-                "{}: {limit} files may be open at once, and {connections} connections may need {wanted}: raise the \
-                 limit (`ulimit -n`), or lower connections_max",
-                self.name
+            Some(limit) if limit < wanted => say(
+                self.name,
+                &format!(
+                    "{limit} files may be open at once, and {connections} connections may need {wanted}: raise the \
+                     limit (`ulimit -n`), or lower connections_max"
+                ),
             ),
             _ => {}
         }
@@ -53,8 +60,8 @@ impl Service {
         let kind = loop {
             tokio::select! {
                 _ = self.hangup.recv() => match reload(&running) {
-                    Ok(what) => eprintln!("{name}: reloaded{what}"),
-                    Err(error) => eprintln!("{name}: not reloaded, everything stays as it was: {error:#}"),
+                    Ok(what) => say(name, &format!("reloaded{what}")),
+                    Err(error) => say(name, &format!("not reloaded, everything stays as it was: {error:#}")),
                 },
                 kind = self.stop.next() => break kind,
             }
@@ -62,17 +69,14 @@ impl Service {
         tokio::select! {
             drained = Box::pin(stopped(name, running, kind)) => {
                 let finished = counted(drained.finished as u64, "request");
-                match drained.cut_off {
-                    0 => eprintln!("{name}: stopped; {finished} finished, none was cut off"),
-                    _ => eprintln!(
-                        "{name}: stopped; {finished} finished, {} cut off: {}",
-                        counted(drained.cut_off as u64, "request"),
-                        self.cut_off
-                    ),
-                }
+                let cut_off = match drained.cut_off {
+                    0 => "none was cut off".to_owned(),
+                    count => format!("{} cut off: {}", counted(count as u64, "request"), self.cut_off),
+                };
+                say(name, &format!("stopped; {finished} finished, {cut_off}"));
             }
             // The second signal is meant.
-            _ = self.stop.next() => eprintln!("{name}: stopped at once"),
+            _ = self.stop.next() => say(name, "stopped at once"),
         }
     }
 }
@@ -82,10 +86,10 @@ async fn stopped(name: &str, running: impl Stoppable, kind: StopKind) -> Drained
     let grace = running.grace();
     if kind == StopKind::Terminate && !grace.is_zero() {
         let grace = span::written(grace);
-        eprintln!("{name}: stopping; /readyz fails from now on, new requests are taken for {grace} more");
+        say(name, &format!("stopping; /readyz fails from now on, new requests are taken for {grace} more"));
         running.leave().await;
     }
-    eprintln!("{name}: stopping; requests in flight may finish, nothing new is taken");
+    say(name, "stopping; requests in flight may finish, nothing new is taken");
     running.drain().await
 }
 
@@ -155,6 +159,11 @@ impl StopSignals {
     }
 }
 
+/// Writes a line to standard error, with the time, as every line of the log has it.
+pub(crate) fn say(name: &str, what: &str) {
+    eprintln!("{} {name}: {what}", rfc3339(SystemClock::new().now()));
+}
+
 /// All that is wrong with a configuration, a line each.
 pub(crate) fn cannot_be(errors: &Errors) -> anyhow::Error {
     let count = counted(errors.faults().len() as u64, "setting");
@@ -164,4 +173,13 @@ pub(crate) fn cannot_be(errors: &Errors) -> anyhow::Error {
 /// Reads an address to listen on as a configuration file does.
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     value::address(text).map_err(|error| format!("this is {error}"))
+}
+
+/// Reads what is written of each request.
+pub(crate) fn access_log() -> impl TypedValueParser<Value = AccessLog> {
+    words([
+        ("text", "A line for people", AccessLog::Text),
+        ("json", "A line of JSON", AccessLog::Json),
+        ("off", "Nothing", AccessLog::Off),
+    ])
 }

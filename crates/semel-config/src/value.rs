@@ -1,11 +1,12 @@
 //! How values are read: each function says what it takes, and what to write instead of anything else.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -212,9 +213,29 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// `10.0.0.0/8`, or one address.
+pub fn network(text: &str) -> Result<IpNet, String> {
+    let net = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    let net = net.map_err(|_| format!("\"{text}\", no network; write \"10.0.0.0/8\" or \"192.0.2.7\""))?;
+    if net.prefix_len() == 0 {
+        return Err(format!(
+            "\"{text}\", every address there is: then any client could pick who it is; name your proxies"
+        ));
+    }
+    Ok(net.trunc())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_is_read_and_all_of_them_is_none() {
+        assert_eq!(network("10.1.2.3/8").map(|net| net.to_string()), Ok("10.0.0.0/8".to_owned()));
+        assert_eq!(network("::1").map(|net| net.to_string()), Ok("::1/128".to_owned()));
+        assert!(network("0.0.0.0/0").expect_err("is all").contains("any client"));
+        assert!(network("ten").is_err() && network("10.0.0.0/33").is_err());
+    }
 
     fn read<T>(text: &str, how: impl Fn(&Value<'_>) -> Read<T>) -> Result<T, String> {
         let value = DeValue::parse(text).expect("is TOML");

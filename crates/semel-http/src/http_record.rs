@@ -43,6 +43,11 @@ impl<'a> HttpRecord<'a> {
         }
     }
 
+    /// The id of the request that made the record, if it had one: see [`request_id()`](crate::request_id()).
+    pub fn first_request(&self) -> Option<&'a str> {
+        self.record.first_event.as_deref()
+    }
+
     /// What the record keeps of the first response; `None` before there is an outcome.
     pub fn response(&self) -> Option<Result<StoredResponse>> {
         self.record.outcome().map(StoredResponse::of)

@@ -13,7 +13,8 @@
 //! - `key`, [`structured`]: the key. [`json`], `fingerprint`: what makes two requests the same.
 //! - [`caller`](Principal): who a caller is. `quota`: how much one may use. `budget`: how much memory all may.
 //! - [`profile`](Profile), [`settings`](Settings): what clients see, as data. [`problem`](Problem): refusals.
-//! - [`settle`](Settle), [`extract`](Granted): what handlers say and get. [`decided`](Decided): for logs.
+//! - [`settle`](Settle), [`extract`](Granted): what handlers say and get.
+//! - [`decided`](Decided), [`observer`](RequestObserver), [`request_id()`]: for logs.
 //! - [`openapi`](openapi_fragment): all this for the readers of an API's description.
 
 mod body;
@@ -32,12 +33,14 @@ mod identity;
 pub mod json;
 mod key;
 mod layer;
+mod observer;
 mod openapi;
 mod probe;
 mod problem;
 mod profile;
 mod quota;
 mod refusal;
+mod request_id;
 mod routes;
 mod scratch;
 mod service;
@@ -49,7 +52,7 @@ pub mod structured;
 pub use body::{RequestBody, ResponseBody};
 #[cfg(feature = "jwt")]
 pub use caller::Jwt;
-pub use caller::{Caller, PeerAddress, Principal};
+pub use caller::{Caller, PeerAddress, Principal, client_address};
 pub use decided::{Decided, DecisionKind};
 pub use exchange::ResponseFuture;
 #[cfg(feature = "axum")]
@@ -58,6 +61,7 @@ pub use hosts::Hosts;
 pub use http_record::HttpRecord;
 pub use identity::{KeyIdentity, OriginalTarget};
 pub use layer::IdempotencyLayer;
+pub use observer::{Observe, RequestObserver};
 pub use openapi::openapi_fragment;
 pub use probe::{Probe, ProbeAnswer, ProbeRequest};
 pub use problem::{Code, Problem};
@@ -65,6 +69,7 @@ pub use profile::{
     BODY_BYTES_MAX_DEFAULT, KEY_CHARS_MAX_DEFAULT, KeyForm, KeyPresence, KeyScope, Names, OnServerError,
     Profile, Rules, Statuses, UnquotedKeys, WhileRunning,
 };
+pub use request_id::{REQUEST_ID_BYTES_MAX, request_id, request_id_beside_key};
 pub use service::Idempotency;
 pub use settings::{Quotas, Route, Settings};
 pub use settle::Settle;

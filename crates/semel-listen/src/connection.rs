@@ -25,13 +25,16 @@ use crate::http_service::{ConnectionInfo, HttpService};
 use crate::phase::{Phase, next, reached};
 use crate::places::Place;
 use crate::stalls::{Stalls, TrackedBody};
-use crate::stream::{AtRest, ClientStream, PlainOrTls};
+use crate::stream::{AtRest, ClientStream, LINGER, PlainOrTls, Unwritten};
 use crate::tls::Certificate;
 
 /// How often a client of HTTP/2 that says nothing is asked whether it is there.
 const PING_EVERY: Duration = Duration::from_secs(20);
 /// How long it may take to say so.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a client of HTTP/2 without a request may take to answer that the connection ends. A client that waits for nothing
+/// may be asleep, or gone without a word.
+const GOODBYE: Duration = Duration::from_millis(500);
 /// How often to look for answers that are not read, at most and at least.
 const LOOK_EVERY_MIN: Duration = Duration::from_millis(20);
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
@@ -160,6 +163,7 @@ impl ConnectionConfig {
         mut phase: watch::Receiver<Phase>,
     ) {
         let ending = Ending::new(&line, &info);
+        let unwritten = line.inner().unwritten();
         let service = service_fn(|request| self.answer(request, &info));
         let head_bytes_max = u32::try_from(self.limits.head_bytes_max).unwrap_or(u32::MAX);
         let connection = http2::Builder::new(TokioExecutor::new())
@@ -171,7 +175,9 @@ impl ConnectionConfig {
             .keep_alive_timeout(PING_TIMEOUT)
             .serve_connection(line, service);
         let mut connection = pin!(connection);
-        let (mut idle, mut looks) = (pin!(idle(&info, self.timeouts.head)), interval(self.look_every()));
+        let (mut idle, mut looks) =
+            (pin!(idle(&info, ending.quiet, self.timeouts.head)), interval(self.look_every()));
+        let mut silent = pin!(silent(&info, ending.quiet, unwritten, phase.clone()));
         let mut is_leaving = false;
         loop {
             tokio::select! {
@@ -182,6 +188,7 @@ impl ConnectionConfig {
                     Phase::Draining => ending.begin(&info, || connection.as_mut().graceful_shutdown()),
                     Phase::Over => return,
                 },
+                () = silent.as_mut() => return,
                 () = idle.as_mut(), if !is_leaving => {
                     is_leaving = true;
                     connection.as_mut().graceful_shutdown();
@@ -236,9 +243,9 @@ impl Ending {
     }
 }
 
-/// Waits until a connection has been without a request for a whole span.
-async fn idle(info: &ConnectionInfo, span: Duration) {
-    let (mut before, quiet) = info.activity();
+/// Waits until a connection has been without a request for a whole span. Without one, it has `quiet` holders.
+async fn idle(info: &ConnectionInfo, quiet: usize, span: Duration) {
+    let (mut before, _) = info.activity();
     loop {
         sleep(span).await;
         let (requests, holders) = info.activity();
@@ -246,6 +253,23 @@ async fn idle(info: &ConnectionInfo, span: Duration) {
             return;
         }
         before = requests;
+    }
+}
+
+/// Waits, once the process drains, until nothing is in flight on a connection, no answer can still be on its way out, and the
+/// client has not said goodbye in time.
+async fn silent(
+    info: &ConnectionInfo,
+    quiet: usize,
+    unwritten: Unwritten,
+    mut phase: watch::Receiver<Phase>,
+) {
+    reached(&mut phase, Phase::Draining).await;
+    loop {
+        idle(info, quiet, GOODBYE).await;
+        if !unwritten.is_any() && info.since_last_answer().is_none_or(|since| since >= LINGER) {
+            return;
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -15,6 +16,9 @@ use tokio::time::Instant;
 use crate::abandonment::Abandonment;
 use crate::places::Place;
 use crate::stalls::{HandedOver, Stalls};
+
+/// No answer was handed over yet.
+const NEVER: u64 = u64::MAX;
 
 /// The body of every response.
 ///
@@ -40,6 +44,8 @@ struct Inner {
     /// Whether the process is about to stop: clients are asked to open their next connection elsewhere.
     is_leaving: AtomicBool,
     started_at: Instant,
+    /// When the last answer was handed over, in milliseconds from the start; [`NEVER`] before that.
+    answered_at_millis: AtomicU64,
     abandonment: Abandonment,
     /// Only for connections where an answer that is not read does not block the line.
     stalls: Option<Arc<Stalls>>,
@@ -53,6 +59,7 @@ impl ConnectionInfo {
             requests: AtomicU64::new(0),
             is_leaving: AtomicBool::new(false),
             started_at: Instant::now(),
+            answered_at_millis: AtomicU64::new(NEVER),
             abandonment: Abandonment::default(),
             stalls,
             place,
@@ -81,6 +88,18 @@ impl ConnectionInfo {
     /// How many requests there were, and how many hold it now.
     pub(crate) fn activity(&self) -> (u64, usize) {
         (self.0.requests.load(Ordering::Relaxed), Arc::strong_count(&self.0))
+    }
+
+    /// An answer was handed over, or given up.
+    pub(crate) fn answer_ended(&self) {
+        let millis = u64::try_from(self.0.started_at.elapsed().as_millis()).unwrap_or(NEVER);
+        self.0.answered_at_millis.store(millis, Ordering::Relaxed);
+    }
+
+    /// How long ago the last answer was handed over; `None` before the first.
+    pub(crate) fn since_last_answer(&self) -> Option<Duration> {
+        let millis = self.0.answered_at_millis.load(Ordering::Relaxed);
+        (millis != NEVER).then(|| self.0.started_at.elapsed().saturating_sub(Duration::from_millis(millis)))
     }
 
     /// The process is about to stop.

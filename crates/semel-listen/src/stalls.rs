@@ -80,12 +80,18 @@ pub(crate) struct TrackedBody {
     body: ServiceBody,
     handed_over: Option<HandedOver>,
     /// Its connection is not idle before it is over.
-    _connection: ConnectionInfo,
+    connection: ConnectionInfo,
 }
 
 impl TrackedBody {
     pub(crate) fn new(body: ServiceBody, connection: ConnectionInfo) -> Self {
-        Self { body, handed_over: connection.watch_answer(), _connection: connection }
+        Self { body, handed_over: connection.watch_answer(), connection }
+    }
+}
+
+impl Drop for TrackedBody {
+    fn drop(&mut self) {
+        self.connection.answer_ended();
     }
 }
 

@@ -16,7 +16,7 @@ use tokio_rustls::TlsStream;
 use crate::body::Idle;
 
 /// How long to go on reading after the last answer was written.
-const LINGER: Duration = Duration::from_secs(2);
+pub(crate) const LINGER: Duration = Duration::from_secs(2);
 /// How much to read then. A client that sends more hears of its answer by a reset, or not at all.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 
@@ -80,7 +80,18 @@ pub struct ClientStream {
     /// What was read to find out what the client speaks.
     first: Bytes,
     stalled: Idle,
+    unwritten: Unwritten,
     linger: Linger,
+}
+
+/// Says of a connection whether its client has no room for bytes that wait to be written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unwritten(Arc<AtomicBool>);
+
+impl Unwritten {
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Says of a connection, when it ends, that it waited for its next request: there is no answer that could be lost.
@@ -114,12 +125,17 @@ impl ClientStream {
             left: LINGER_BYTES_MAX,
             idle: Idle::new(LINGER),
         };
-        Self { wire, first, stalled: Idle::new(write_idle), linger }
+        Self { wire, first, stalled: Idle::new(write_idle), unwritten: Unwritten::default(), linger }
     }
 
     /// What says that the connection is at rest.
     pub(crate) fn at_rest(&self) -> AtRest {
         self.linger.at_rest.clone()
+    }
+
+    /// What says whether bytes wait to be written.
+    pub(crate) fn unwritten(&self) -> Unwritten {
+        self.unwritten.clone()
     }
 
     /// The wire below, for something else than HTTP: nothing of it was held back.
@@ -129,6 +145,7 @@ impl ClientStream {
 
     /// What a write came to, or that the client has not read for too long.
     fn written<T>(&mut self, polled: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        self.unwritten.0.store(polled.is_pending(), Ordering::Relaxed);
         let stalled = |_| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read"));
         self.stalled.bounded(polled, cx).map(|written| written.unwrap_or_else(stalled))
     }

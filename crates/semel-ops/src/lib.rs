@@ -7,8 +7,10 @@
 //! - [`record_json`]: records as JSON. [`format`](mod@format): records, moments, spans, sizes and numbers as people read them.
 //! - [`lookup`]: through a store page by page, by id prefix, and what such a walk counts.
 //! - [`operator`]: what operators do to records that are not theirs, one or many, and the audit log of it.
+//! - [`access_log`]: lines about requests, of the proxy and of the claim server.
 //! - [`missing_feature()`]: what a build says that was made without a feature.
 
+pub mod access_log;
 pub mod format;
 pub mod lookup;
 mod missing_feature;

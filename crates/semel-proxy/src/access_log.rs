@@ -1,36 +1,24 @@
-//! The access log, and what requests came to as metrics: one line a request, at its end. Never a key, a query, a body or a
-//! token.
+//! What is noted of each request at its end: a line in the access log, and what it came to as metrics.
 
-use std::io::Write as _;
-use std::net::SocketAddr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{Method, Request, Response, StatusCode, Uri};
+use http::{Extensions, Method, Request, Response, StatusCode, Uri};
 use metrics::{Counter, Histogram, counter, histogram};
-use semel::clock::Timestamp;
-use semel::{Error, ErrorKind, RecordId, Result};
-use semel_http::{Code, Decided};
-use serde_json::{Map, Value};
+use semel::RecordId;
+use semel_http::{Code, Decided, Observe};
 use tokio::time::Instant;
 
 use crate::front::Observed;
-use crate::settings::AccessLog;
 use semel_listen::OneInFlight;
-use semel_ops::format::moment::rfc3339;
+use semel_ops::access_log::AccessLine;
 
-/// The longest path that is written whole.
-const PATH_BYTES_MAX: usize = 1_024;
-/// How many bytes may wait to be written. What comes on top is dropped, and counted.
-const WAITING_BYTES_MAX: usize = 4 << 20;
-/// How long lines are gathered before they are written together.
-const GATHER: Duration = Duration::from_millis(20);
-/// How long to wait for the last lines to be written.
-const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// What was decided about a request, in the order of the counters.
 const DECISIONS: [&str; 9] =
     ["pass", "run", "replay", "busy", "mismatch", "held", "unprotected", "refused", "gone"];
+/// The run of a client that left has ended: a line of its own, and no decision.
+const ENDED: &str = "ended";
 /// By status; the first is for requests that got none.
 const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
@@ -43,295 +31,153 @@ pub(crate) struct Said {
     pub(crate) upstream_took: Option<Duration>,
 }
 
-/// What is known of a request.
-pub(crate) struct Entry {
+/// What is known of a request when it comes, and its record as soon as that is known. It outlives its client.
+pub(crate) struct LoggedRequest {
     observed: Arc<Observed>,
     method: Method,
     uri: Uri,
-    peer: SocketAddr,
+    peer: IpAddr,
+    request_id: Option<Box<str>>,
     started_at: Instant,
-    took: Duration,
-    /// `None` if the client went before there was an answer.
-    status: Option<StatusCode>,
-    decided: Option<Decided>,
-    said: Said,
-    whole: bool,
-    /// Dropped with it: in flight means until the last byte was handed over.
-    _in_flight: Option<OneInFlight>,
+    key: Mutex<Option<RecordId>>,
 }
 
-impl Entry {
+impl LoggedRequest {
     pub(crate) fn new<B>(
         observed: Arc<Observed>,
         request: &Request<B>,
-        peer: SocketAddr,
-        in_flight: Option<OneInFlight>,
-    ) -> Self {
-        Self {
+        peer: IpAddr,
+        request_id: Option<&str>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
             observed,
             method: request.method().clone(),
             uri: request.uri().clone(),
             peer,
+            request_id: request_id.map(Into::into),
             started_at: Instant::now(),
-            took: Duration::ZERO,
+            key: Mutex::default(),
+        })
+    }
+
+    fn key(&self) -> Option<RecordId> {
+        *self.key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The line of this request, with nothing known of its answer.
+    fn line(&self) -> AccessLine<'_> {
+        AccessLine {
+            peer: self.peer,
+            method: self.method.as_str(),
+            path: self.uri.path(),
             status: None,
-            decided: None,
-            said: Said::default(),
-            whole: true,
-            _in_flight: in_flight,
+            decision: None,
+            code: None,
+            key: self.key(),
+            token: None,
+            request_id: self.request_id.as_deref(),
+            took: self.started_at.elapsed(),
+            upstream_took: None,
+            is_whole: false,
         }
     }
+}
 
-    /// The head of the answer is known.
-    pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
-        self.status = Some(response.status());
-        let extensions = response.extensions();
-        self.decided = extensions.get().copied();
-        self.said = extensions.get().copied().unwrap_or_default();
-        // Until its last byte was handed over.
-        self.whole = false;
+impl Observe for LoggedRequest {
+    fn identified(&self, key: RecordId) {
+        *self.key.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
     }
 
-    /// All of the answer was handed over.
-    pub(crate) fn ended(&mut self) {
-        self.whole = true;
+    fn ended_without_client(&self, answer: Option<(StatusCode, &Extensions)>) {
+        let Some(log) = &self.observed.log else { return };
+        let answer = answer.map(|(status, extensions)| Answer::of(status, extensions));
+        let line = AccessLine { decision: Some(ENDED), is_whole: true, ..self.line() };
+        log.write(&answer.map_or(line, |answer| AccessLine {
+            status: Some(answer.status.as_u16()),
+            code: answer.code().map(Code::word),
+            upstream_took: answer.said.upstream_took,
+            ..line
+        }));
     }
+}
 
-    /// Without its query, which may hold anything.
-    fn path(&self) -> &str {
-        self.uri.path()
+/// What is known of an answer once its head is.
+#[derive(Clone, Copy)]
+struct Answer {
+    status: StatusCode,
+    decided: Option<Decided>,
+    said: Said,
+}
+
+impl Answer {
+    fn of(status: StatusCode, extensions: &Extensions) -> Self {
+        let said = extensions.get().copied().unwrap_or_default();
+        Self { status, decided: extensions.get().copied(), said }
     }
 
     fn decision(&self) -> &'static str {
-        match (&self.decided, self.status) {
-            (Some(decided), _) => decided.decision.as_str(),
-            (None, Some(_)) if self.said.code.is_some() => "refused",
-            (None, Some(_)) => "pass",
-            (None, None) => "gone",
+        match &self.decided {
+            Some(decided) => decided.decision.as_str(),
+            None if self.said.code.is_some() => "refused",
+            None => "pass",
         }
     }
 
     fn code(&self) -> Option<Code> {
         self.said.code.or(self.decided.and_then(|decided| decided.code))
     }
+}
 
-    fn key(&self) -> Option<RecordId> {
-        self.decided.and_then(|decided| decided.key)
+/// A request until the last byte of its answer. Dropped, it is noted.
+pub(crate) struct Entry {
+    request: Arc<LoggedRequest>,
+    /// `None` if the client went before there was an answer.
+    answer: Option<Answer>,
+    is_whole: bool,
+    /// Dropped with it: in flight means until the last byte was handed over.
+    _in_flight: Option<OneInFlight>,
+}
+
+impl Entry {
+    pub(crate) fn new(request: Arc<LoggedRequest>, in_flight: Option<OneInFlight>) -> Self {
+        Self { request, answer: None, is_whole: false, _in_flight: in_flight }
     }
 
-    fn is_whole(&self) -> bool {
-        self.whole && self.status.is_some()
+    /// The head of the answer is known.
+    pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
+        self.answer = Some(Answer::of(response.status(), response.extensions()));
+    }
+
+    /// All of the answer was handed over.
+    pub(crate) fn ended(&mut self) {
+        self.is_whole = true;
+    }
+
+    fn decision(&self) -> &'static str {
+        self.answer.as_ref().map_or("gone", Answer::decision)
+    }
+
+    fn line(&self) -> AccessLine<'_> {
+        let line = AccessLine { decision: Some(self.decision()), ..self.request.line() };
+        let Some(answer) = &self.answer else { return line };
+        AccessLine {
+            status: Some(answer.status.as_u16()),
+            code: answer.code().map(Code::word),
+            key: answer.decided.and_then(|decided| decided.key).or(line.key),
+            upstream_took: answer.said.upstream_took,
+            is_whole: self.is_whole,
+            ..line
+        }
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.took = self.started_at.elapsed();
-        let observed = Arc::clone(&self.observed);
-        observed.tally.count(self);
+        let (line, observed) = (self.line(), &self.request.observed);
+        observed.tally.count(self.decision(), line.status, line.took);
         if let Some(log) = &observed.log {
-            log.add(&log.form.line(self, Observed::now()));
+            log.write(&line);
         }
-    }
-}
-
-/// How lines are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// For people.
-    Text,
-    /// As JSON.
-    Json,
-}
-
-impl Form {
-    pub(crate) fn of(access_log: AccessLog) -> Option<Self> {
-        match access_log {
-            AccessLog::Off => None,
-            AccessLog::Text => Some(Self::Text),
-            AccessLog::Json => Some(Self::Json),
-        }
-    }
-
-    /// One line, its end included.
-    fn line(self, entry: &Entry, now: Timestamp) -> Vec<u8> {
-        match self {
-            Self::Text => text(entry, now),
-            Self::Json => json(entry, now),
-        }
-    }
-}
-
-fn text(entry: &Entry, now: Timestamp) -> Vec<u8> {
-    let mut line = Vec::with_capacity(192);
-    let (method, path, peer) = (&entry.method, shown(entry.path()), entry.peer.ip());
-    // Writing into memory does not fail.
-    let _ = write!(line, "{} {peer} {method} {path} ", rfc3339(now));
-    let _ = match entry.status {
-        Some(status) => write!(line, "{} {}", status.as_u16(), entry.decision()),
-        None => write!(line, "- {}", entry.decision()),
-    };
-    if let Some(code) = entry.code() {
-        let _ = write!(line, " {}", code.word());
-    }
-    if let Some(key) = entry.key() {
-        let _ = write!(line, " key={}", key.short());
-    }
-    let _ = write!(line, " {}", millis(entry.took));
-    if let Some(took) = entry.said.upstream_took {
-        let _ = write!(line, " upstream {}", millis(took));
-    }
-    if !entry.is_whole() {
-        line.extend_from_slice(b" broken-off");
-    }
-    line.push(b'\n');
-    line
-}
-
-fn json(entry: &Entry, now: Timestamp) -> Vec<u8> {
-    let mut members = Map::new();
-    let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
-    put("time", rfc3339(now).into());
-    put("peer", entry.peer.ip().to_string().into());
-    put("method", entry.method.as_str().into());
-    put("path", shown(entry.path()).into());
-    put("status", entry.status.map(|status| status.as_u16()).into());
-    put("decision", entry.decision().into());
-    if let Some(code) = entry.code() {
-        put("code", code.word().into());
-    }
-    if let Some(key) = entry.key() {
-        put("key", key.short().to_string().into());
-    }
-    put("ms", as_millis(entry.took).into());
-    if let Some(took) = entry.said.upstream_took {
-        put("upstream_ms", as_millis(took).into());
-    }
-    put("whole", entry.is_whole().into());
-    let mut line = Value::Object(members).to_string().into_bytes();
-    line.push(b'\n');
-    line
-}
-
-fn shown(path: &str) -> &str {
-    let end = (0..=PATH_BYTES_MAX.min(path.len())).rev().find(|end| path.is_char_boundary(*end));
-    path.get(..end.unwrap_or(0)).unwrap_or_default()
-}
-
-fn millis(span: Duration) -> String {
-    if span < Duration::from_millis(10) {
-        format!("{:.1} ms", span.as_secs_f64() * 1e3)
-    } else {
-        format!("{} ms", span.as_millis())
-    }
-}
-
-fn as_millis(span: Duration) -> f64 {
-    (span.as_secs_f64() * 1e5).round() / 1e2
-}
-
-/// Lines on their way to standard output.
-pub(crate) struct Log {
-    form: Form,
-    waiting: Arc<Waiting>,
-    thread: Mutex<Option<thread::JoinHandle<()>>>,
-}
-
-#[derive(Default)]
-struct Waiting {
-    lines: Mutex<Lines>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Lines {
-    bytes: Vec<u8>,
-    ended: bool,
-}
-
-impl Log {
-    /// A log in this form, with a thread of its own that writes it.
-    pub(crate) fn new(form: Form) -> Result<Self> {
-        let waiting = Arc::new(Waiting::default());
-        let theirs = Arc::clone(&waiting);
-        let thread = thread::Builder::new().name("semel-access-log".to_owned()).spawn(move || theirs.write());
-        let thread = thread.map_err(|error| {
-            Error::new(
-                ErrorKind::Unavailable,
-                format!("no thread for the access log: {error}; raise the limit"),
-            )
-        })?;
-        Ok(Self { form, waiting, thread: Mutex::new(Some(thread)) })
-    }
-
-    /// Adds a line, or drops it if whoever reads the log is too slow.
-    fn add(&self, line: &[u8]) {
-        let mut lines = self.waiting.lines();
-        if lines.bytes.len().saturating_add(line.len()) > WAITING_BYTES_MAX {
-            drop(lines);
-            metrics::counter!(semel::metrics::LOG_LINES_DROPPED.name).increment(1);
-            return;
-        }
-        let was_empty = lines.bytes.is_empty();
-        lines.bytes.extend_from_slice(line);
-        drop(lines);
-        // Only the first line wakes the writer; it finds the others when it has gathered.
-        if was_empty {
-            self.waiting.changed.notify_one();
-        }
-    }
-
-    /// Writes the last lines. What comes later is not written any more.
-    pub(crate) async fn end(&self) {
-        self.say_ended();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // Whoever reads the log may have stopped reading: nobody waits for that for ever.
-            let written = tokio::task::spawn_blocking(|| drop(thread.join()));
-            drop(tokio::time::timeout(END_TIMEOUT, written).await);
-        }
-    }
-
-    fn say_ended(&self) {
-        self.waiting.lines().ended = true;
-        self.waiting.changed.notify_one();
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        self.say_ended();
-    }
-}
-
-impl Waiting {
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) {
-        let mut gathered = Vec::new();
-        loop {
-            let ended = self.gather(&mut gathered);
-            // Nobody can be told that standard output is gone, and the proxy goes on without it.
-            let _ = std::io::stdout().lock().write_all(&gathered);
-            gathered.clear();
-            if ended {
-                return;
-            }
-        }
-    }
-
-    /// Takes what waits, once there is something. Says whether the log has ended.
-    fn gather(&self, gathered: &mut Vec<u8>) -> bool {
-        let lines = self.lines();
-        let idle = |lines: &mut Lines| lines.bytes.is_empty() && !lines.ended;
-        let lines = self.changed.wait_while(lines, idle).unwrap_or_else(PoisonError::into_inner);
-        let ended = |lines: &mut Lines| !lines.ended;
-        let waited = self.changed.wait_timeout_while(lines, GATHER, ended);
-        let (mut lines, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        std::mem::swap(gathered, &mut lines.bytes);
-        lines.ended
     }
 }
 
@@ -357,20 +203,16 @@ impl Tally {
         Self { by_decision }
     }
 
-    fn count(&self, entry: &Entry) {
-        let decision = entry.decision();
-        let class = entry.status.map_or(0, |status| usize::from(status.as_u16() / 100));
+    fn count(&self, decision: &str, status: Option<u16>, took: Duration) {
+        let class = status.map_or(0, |status| usize::from(status / 100));
         let place = DECISIONS.iter().position(|known| *known == decision);
         let Some(kind) = place.and_then(|place| self.by_decision.get(place)) else { return };
         if let Some(requests) = kind.requests.get(class) {
             requests.increment(1);
         }
-        kind.seconds.record(entry.took);
+        kind.seconds.record(took);
     }
 }
-
-#[cfg(test)]
-mod line_tests;
 
 #[cfg(test)]
 mod tests {
@@ -378,46 +220,77 @@ mod tests {
 
     use super::*;
 
-    fn entry() -> Entry {
+    fn request() -> Arc<LoggedRequest> {
         let request = Request::post("/charges?card=4242").body(()).expect("is a request");
-        let peer = "192.0.2.1:4711".parse().expect("is an address");
-        let mut entry = Entry::new(Arc::new(Observed::new(None)), &request, peer, None);
+        let peer = "192.0.2.1".parse().expect("is an address");
+        LoggedRequest::new(Arc::new(Observed::new(None)), &request, peer, Some("req-7"))
+    }
+
+    fn key() -> RecordId {
+        semel::Key::new("http", "secret").expect("is a key").id()
+    }
+
+    fn response(status: u16, decided: Option<Decided>, said: Said) -> Response<()> {
         let mut response = Response::new(());
-        *response.status_mut() = http::StatusCode::from_u16(409).expect("is a status");
-        let key = semel::Key::new("http", "secret").expect("is a key").id();
-        let decided = Decided { decision: DecisionKind::Busy, code: Some(Code::InFlight), key: Some(key) };
-        response.extensions_mut().insert(decided);
-        let said = Said { code: None, upstream_took: Some(Duration::from_millis(12)) };
+        *response.status_mut() = StatusCode::from_u16(status).expect("is a status");
         response.extensions_mut().insert(said);
-        entry.answered(&response);
-        entry.ended();
-        entry
+        if let Some(decided) = decided {
+            response.extensions_mut().insert(decided);
+        }
+        response
     }
 
     #[test]
-    fn a_line_says_what_was_decided_and_never_the_query_or_the_key() {
-        let entry = entry();
-        let digest = entry.key().expect("has one").short().to_string();
-        let now = Timestamp::from_micros(1_000_000);
-        let text = String::from_utf8(Form::Text.line(&entry, now)).expect("is text");
-        let start = "1970-01-01T00:00:01.000000Z 192.0.2.1 POST /charges 409 busy in_flight key=";
-        assert_eq!(text, format!("{start}{digest} 0.0 ms upstream 12 ms\n"));
-        let json = String::from_utf8(Form::Json.line(&entry, now)).expect("is text");
-        let read: Value = serde_json::from_str(&json).expect("is JSON");
-        assert_eq!((&read["status"], &read["key"]), (&409.into(), &digest.clone().into()));
-        assert_eq!((&read["decision"], &read["code"]), (&"busy".into(), &"in_flight".into()));
-        for line in [text, json] {
-            assert!(!line.contains("4242") && !line.contains("secret"), "{line}");
+    fn a_line_says_who_decided_why_and_whether_all_of_the_answer_went_out() {
+        let decided = |decision, code| Some(Decided { decision, code, key: Some(key()) });
+        let nothing = Said::default();
+        let unreachable = Said { code: Some(Code::UpstreamUnreachable), upstream_took: None };
+        let run = decided(DecisionKind::Run, None);
+        let busy = decided(DecisionKind::Busy, Some(Code::InFlight));
+        for (status, about, said, is_whole, decision, code) in [
+            (200, None, nothing, true, "pass", None),
+            (200, None, nothing, false, "pass", None),
+            (502, None, unreachable, true, "refused", Some("upstream_unreachable")),
+            (201, run, nothing, true, "run", None),
+            (502, run, unreachable, true, "run", Some("upstream_unreachable")),
+            (201, decided(DecisionKind::Replay, None), nothing, false, "replay", None),
+            (409, busy, nothing, true, "busy", Some("in_flight")),
+        ] {
+            let mut entry = Entry::new(request(), None);
+            entry.answered(&response(status, about, said));
+            if is_whole {
+                entry.ended();
+            }
+            let line = entry.line();
+            assert_eq!((line.status, line.decision, line.code), (Some(status), Some(decision), code));
+            assert_eq!((line.is_whole, line.key), (is_whole, about.map(|_| key())));
+            assert_eq!((line.path, line.request_id), ("/charges", Some("req-7")));
         }
     }
 
     #[test]
-    fn a_request_whose_client_left_before_its_answer_is_logged_as_gone_and_not_whole() {
-        let request = Request::get("/").body(()).expect("is a request");
-        let peer = "192.0.2.1:4711".parse().expect("is an address");
-        let entry = Entry::new(Arc::new(Observed::new(None)), &request, peer, None);
-        let json = Form::Json.line(&entry, Timestamp::from_micros(0));
-        let read: Value = serde_json::from_slice(&json).expect("is JSON");
-        assert_eq!((&read["decision"], &read["whole"]), (&"gone".into(), &false.into()));
+    fn a_client_that_left_before_its_answer_is_gone_and_its_key_is_known() {
+        let entry = Entry::new(request(), None);
+        assert_eq!((entry.line().decision, entry.line().key), (Some("gone"), None));
+        entry.request.identified(key());
+        let line = entry.line();
+        assert_eq!((line.status, line.key, line.is_whole), (None, Some(key()), false));
+    }
+
+    #[test]
+    fn every_decision_has_a_counter() {
+        let kinds = [
+            DecisionKind::Run,
+            DecisionKind::Replay,
+            DecisionKind::Busy,
+            DecisionKind::Mismatch,
+            DecisionKind::Held,
+            DecisionKind::Unprotected,
+            DecisionKind::Refused,
+        ];
+        for kind in kinds {
+            assert!(DECISIONS.contains(&kind.as_str()), "{kind:?}");
+        }
+        assert!(DECISIONS.contains(&"pass") && DECISIONS.contains(&"gone"));
     }
 }

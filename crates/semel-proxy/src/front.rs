@@ -13,18 +13,23 @@ use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use semel::clock::{Clock as _, SystemClock, Timestamp};
-use semel_http::{Code, Idempotency, IdempotencyLayer, PeerAddress, Problem, ResponseBody};
+use ipnet::IpNet;
+use semel_http::{
+    Code, Idempotency, IdempotencyLayer, PeerAddress, Problem, RequestObserver, ResponseBody, client_address,
+    request_id_beside_key,
+};
 use tower_layer::Layer as _;
 use tower_service::Service as _;
+use tracing::{Instrument as _, Span};
 
-use super::access_log::{Entry, Log, Tally};
+use super::access_log::{Entry, LoggedRequest, Tally};
 use super::forward::Forward;
 use super::request::strip_trailers;
 use super::upstream::UpstreamBody;
 use semel_listen::{
     Begun, ClientBody, ConnectionInfo, HttpService, InFlight, ServiceBody, ServiceFuture, admit,
 };
+use semel_ops::access_log::AccessLogWriter;
 
 /// When to come back to a proxy that has too much to do.
 const OVERLOAD_RETRY: Duration = Duration::from_secs(1);
@@ -38,43 +43,39 @@ pub(super) struct Front {
 }
 
 /// The layer, and the upstream behind it. Replaced as a whole when settings are.
-struct Chain {
+pub(super) struct Chain {
     layer: IdempotencyLayer,
     service: Idempotency<Forward>,
+    /// Proxies in front of this one, which say whose request it is.
+    trusted_proxies: Vec<IpNet>,
 }
 
 /// Where it is noted what came of requests.
 pub(super) struct Observed {
-    pub(super) log: Option<Log>,
+    pub(super) log: Option<AccessLogWriter>,
     pub(super) tally: Tally,
 }
 
 impl Observed {
-    pub(super) fn new(log: Option<Log>) -> Self {
+    pub(super) fn new(log: Option<AccessLogWriter>) -> Self {
         Self { log, tally: Tally::new() }
-    }
-
-    /// The wall clock as it is set now: people compare these lines with others.
-    pub(super) fn now() -> Timestamp {
-        SystemClock::new().now()
     }
 }
 
 impl Front {
     pub(super) fn new(
-        layer: IdempotencyLayer,
-        forward: Forward,
+        chain: Chain,
         in_flight: Arc<InFlight>,
         observed: Observed,
         body_idle: Duration,
     ) -> Self {
-        let chain = RwLock::new(Arc::new(Chain::new(layer, forward)));
+        let chain = RwLock::new(Arc::new(chain));
         Self { chain, in_flight, observed: Arc::new(observed), body_idle }
     }
 
     /// Requests from now on go through this layer.
-    pub(super) fn replace(&self, layer: IdempotencyLayer, forward: Forward) {
-        *self.chain.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Chain::new(layer, forward));
+    pub(super) fn replace(&self, chain: Chain) {
+        *self.chain.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(chain);
     }
 
     /// The layer that requests go through.
@@ -110,10 +111,14 @@ impl Front {
         let mut begun = connection.begin();
         let in_flight = begun.as_ref().and_then(|_| self.in_flight.enter());
         let has_room = in_flight.is_some();
-        let mut entry = Entry::new(Arc::clone(&self.observed), &request, connection.peer(), in_flight);
+        let (logged, span) = self.logged(&chain, &request, connection);
+        let mut entry = Entry::new(Arc::clone(&logged), in_flight);
         let response = if has_room {
-            let request = request.map(|body| ClientBody::new(body, self.body_idle, strip_trailers));
-            chain.answer(request, connection).await
+            let mut request = request.map(|body| ClientBody::new(body, self.body_idle, strip_trailers));
+            if self.observed.log.is_some() {
+                request.extensions_mut().insert(RequestObserver(logged));
+            }
+            chain.answer(request, connection).instrument(span).await
         } else {
             chain.refused(overloaded(), &request)
         };
@@ -125,10 +130,27 @@ impl Front {
     }
 }
 
+impl Front {
+    /// What is noted of a request, and the span of all warnings about it, which has its id. Without one there is no span.
+    fn logged(
+        &self,
+        chain: &Chain,
+        request: &Request<Incoming>,
+        connection: &ConnectionInfo,
+    ) -> (Arc<LoggedRequest>, Span) {
+        let headers = request.headers();
+        let id = request_id_beside_key(headers, &chain.layer.settings().profile.names);
+        let peer = client_address(connection.peer().ip(), headers, &chain.trusted_proxies);
+        let logged = LoggedRequest::new(Arc::clone(&self.observed), request, peer, id);
+        let span = id.map(|id| tracing::warn_span!(target: "semel::request", "request", request_id = %id));
+        (logged, span.unwrap_or_else(Span::none))
+    }
+}
+
 impl Chain {
-    fn new(layer: IdempotencyLayer, forward: Forward) -> Self {
+    pub(super) fn new(layer: IdempotencyLayer, forward: Forward, trusted_proxies: Vec<IpNet>) -> Self {
         let service = layer.layer(forward);
-        Self { layer, service }
+        Self { layer, service, trusted_proxies }
     }
 
     async fn answer(

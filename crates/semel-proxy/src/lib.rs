@@ -28,5 +28,6 @@ mod upstream;
 pub use probe::ProbeClient;
 pub use proxy::{AdminSide, Proxy, Running, Starting};
 pub use semel_listen::Drained;
-pub use settings::{AccessLog, ProxySettings, UnderscoresInHeaders, UpstreamLimits, UpstreamVersion};
+pub use semel_ops::access_log::AccessLog;
+pub use settings::{ProxySettings, UnderscoresInHeaders, UpstreamLimits, UpstreamVersion};
 pub use upstream::UpstreamBody;

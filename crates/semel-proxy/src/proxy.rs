@@ -13,15 +13,15 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::abandoned::Abandoned;
-use super::access_log::{Form, Log};
 use super::forward::{Forward, Shared};
-use super::front::{Front, Observed};
+use super::front::{Chain, Front, Observed};
 use super::probe::Prober;
 use super::settings::{ProxySettings, UpstreamLimits};
 use super::upstream::Upstream;
 use semel_listen::{
     Acceptor, Certificate, Drained, InFlight, Limits, ListenerConfig, Peers, Phase, listen, raise_open_files,
 };
+use semel_ops::access_log::AccessLogWriter;
 use semel_ops::store_url::{Address, Opened, WakeUps};
 
 /// How often connections to the upstream are looked through.
@@ -104,10 +104,11 @@ impl Proxy {
         };
         let forward = Forward::new(&settings, shared.clone())?;
         settings.probe_client.connect(Prober::new(&settings, Arc::clone(&shared.upstream))?);
-        let log = Form::of(settings.access_log).map(Log::new).transpose()?;
+        let log = AccessLogWriter::start(settings.access_log)?;
         let in_flight = Arc::clone(&shared.in_flight);
         let body_idle = settings.listener.timeouts.body_idle;
-        let front = Arc::new(Front::new(layer, forward, in_flight, Observed::new(log), body_idle));
+        let chain = Chain::new(layer, forward, settings.trusted_proxies.clone());
+        let front = Arc::new(Front::new(chain, in_flight, Observed::new(log), body_idle));
         let limits = within_open_files(settings.listener.limits);
         let config = ListenerConfig { limits, ..settings.listener.clone() };
         let acceptor = Acceptor::new(listener, &config, Arc::clone(&front) as _, watched.clone())?;
@@ -170,7 +171,7 @@ impl Proxy {
         let prober = Prober::new(&settings, Arc::clone(&self.shared.upstream))?;
         let forward = Forward::new(&settings, self.shared.clone())?;
         settings.probe_client.connect(prober);
-        self.front.replace(layer, forward);
+        self.front.replace(Chain::new(layer, forward, settings.trusted_proxies));
         if let Some(certificate) = certificate {
             certificate.put_in_place();
         }

@@ -10,6 +10,7 @@ use semel_http::{Principal, Settings};
 
 use crate::probe::ProbeClient;
 use semel_listen::ListenerConfig;
+use semel_ops::access_log::AccessLog;
 use semel_ops::store_url::Address;
 
 /// Everything that a proxy may be told.
@@ -66,18 +67,6 @@ pub enum UnderscoresInHeaders {
     Drop,
     /// They are passed on, in heads; never in trailers.
     Pass,
-}
-
-/// What is written of each request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AccessLog {
-    /// Nothing.
-    Off,
-    /// A line for people.
-    #[default]
-    Text,
-    /// A line of JSON.
-    Json,
 }
 
 /// What bounds connections to the upstream.

@@ -69,6 +69,8 @@ impl Side {
             timeouts: TIMEOUTS,
             is_over_tls: false,
             join_trace: None,
+            access_log: None,
+            trusted_proxies: Vec::new(),
         };
         let (own, own_phase) = watch::channel(Phase::Serving);
         let config = ListenerConfig { listen: address, tls: None, limits: LIMITS, timeouts: TIMEOUTS };

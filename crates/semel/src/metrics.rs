@@ -117,6 +117,8 @@ table! {
         "Client connections closed at once because there are as many as there may be.";
     CONNECTIONS_EVICTED: Counter of Listener, "semel_http_connections_evicted_total", [],
         "Client connections without a request that lost their place to another connection.";
+    LOG_LINES_DROPPED: Counter of Listener, "semel_http_log_lines_dropped_total", [],
+        "Lines of the access log that were dropped because its reader is too slow.";
     IN_FLIGHT: Gauge of Listener, "semel_http_in_flight", [],
         "Requests in flight, until the last byte of their response.";
     REQUESTS: Counter of Proxy, "semel_http_requests_total",
@@ -134,8 +136,6 @@ table! {
         "Exchanges with the upstream whose client left.";
     UPSTREAM_ERRORS: Counter of Proxy, "semel_http_upstream_errors_total", [label("kind", UPSTREAM_ERROR_VALUES)],
         "Exchanges with the upstream that failed, by how.";
-    LOG_LINES_DROPPED: Counter of Proxy, "semel_http_log_lines_dropped_total", [],
-        "Lines of the access log that were dropped because its reader is too slow.";
     PROBES: Counter of Proxy, "semel_probes_total", [label("result", &["landed", "not_landed", "cannot_tell"])],
         "Probes of whether the effect of an earlier run landed, by what they found.";
     PROBES_DEFERRED: Counter of Proxy, "semel_probes_deferred_total", [],
@@ -145,7 +145,7 @@ table! {
     PROBES_IN_FLIGHT: Gauge of Proxy, "semel_probes_in_flight", [],
         "Probes that wait for their answer.";
     STORE_READY: Gauge of Monitoring, "semel_store_ready", [],
-        "1 if the store takes claims, by the last probe (every 5 s), else 0.";
+        "1 if the store takes claims, by the last probe (every 20 s at least), else 0.";
     RECORDS: Gauge of Monitoring, "semel_records", [label("state", STATE_VALUES)],
         "Records by state, by the last census; lapsed ones also count as running. NaN before the first census. \
          A census begins nine times as long after the one before as that took, and 2 s after it at least; \

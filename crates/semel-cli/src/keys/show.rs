@@ -101,7 +101,8 @@ fn life(record: &Record, now: Timestamp) -> Vec<(&'static str, String)> {
         ("caller", HttpRecord::of(record).map(|http| http.caller().to_owned()).unwrap_or_default()),
         ("first seen", at(record.first_seen_at)),
     ];
-    life.extend(record.first_event.as_ref().map(|event| ("first event", event.to_string())));
+    let first = if HttpRecord::of(record).is_some() { "first request" } else { "first event" };
+    life.extend(record.first_event.as_ref().map(|id| (first, id.to_string())));
     life.push(("attempt", attempts(record)));
     life.extend(of_state(record, at));
     life.push(("last write", format!("{}   version {}", at(record.changed_at), record.version.get())));

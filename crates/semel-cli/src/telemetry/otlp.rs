@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tracing::{Level, Span};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::Layer as _;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use super::SpanLayer;
 
@@ -52,7 +52,11 @@ impl Traces {
             .with_tracer(self.0.tracer("semel"))
             // A request's span gets its name when its route is known, which is after it was entered.
             .with_context_activation(false);
-        Box::new(layer.with_filter(Targets::new().with_target("semel", Level::INFO)))
+        let spans = Targets::new()
+            .with_target("semel", Level::INFO)
+            // Only there to name the request in lines of the log.
+            .with_target("semel::request", LevelFilter::OFF);
+        Box::new(layer.with_filter(spans))
     }
 
     /// Sends the last spans.

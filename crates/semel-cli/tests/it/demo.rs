@@ -65,7 +65,10 @@ fn paid(address: &str, cents: u32) -> Answer {
 
 #[test]
 fn what_is_kept_up_can_be_tried_by_hand() {
-    let demo = Program::start(semel().args(["demo", "--keep", "--requests", "5"])).expect("starts");
+    let folder = tempfile::tempdir().expect("a folder for a test");
+    let mut command = semel();
+    command.env("TMPDIR", folder.path()).args(["demo", "--keep", "--requests", "5"]);
+    let mut demo = Program::start(&mut command).expect("starts");
     demo.until_written("Ctrl-C ends it and removes the store");
     let shown = demo.out();
     let addresses: Vec<_> = shown
@@ -86,6 +89,12 @@ fn what_is_kept_up_can_be_tried_by_hand() {
     let page = Client::new(dashboard).ask(&request).expect("is answered");
     assert!(page.status < 400, "{page:?}");
     assert!(std::path::Path::new(after("Store:     ")).join("lock").exists());
+    demo.signal(rustix::process::Signal::INT);
+    assert!(demo.wait().success(), "{}", demo.tail());
+    assert!(
+        std::fs::read_dir(folder.path()).expect("is a folder").next().is_none(),
+        "Ctrl-C removes the store"
+    );
 }
 
 #[test]

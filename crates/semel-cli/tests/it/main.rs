@@ -27,6 +27,7 @@ mod place;
 mod proxy_check;
 mod receipts;
 mod records;
+mod request_log;
 mod scale;
 mod serve;
 mod serving;

@@ -146,7 +146,7 @@ fn a_proxy_says_in_four_lines_what_it_will_do_and_a_check_says_the_same() {
     lines.extend((0..3).map(|_| program.next_line()));
     program.kill().expect("ends");
     drop(folder);
-    assert!(lines[0].starts_with("semel proxy: listening on http://127.0.0.1:"), "{lines:?}");
+    assert!(lines[0].contains("Z semel proxy: listening on http://127.0.0.1:"), "{lines:?}");
     assert!(lines[0].ends_with(", proxying to http://127.0.0.1:9/"), "{lines:?}");
     assert_eq!(
         lines[1..],

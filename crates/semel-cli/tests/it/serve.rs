@@ -129,7 +129,7 @@ fn what_a_file_means_for_a_server_is_printed_or_told_by_line() {
     .fine();
     for line in [
         "store = \"file:a\"",
-        "listen = \"127.0.0.1:9\"",
+        "listen          = \"127.0.0.1:9\"",
         "waiting_max              = 7",
         "drain     = \"30s\"",
     ] {

@@ -102,6 +102,26 @@ impl Stopping {
     }
 }
 
+/// Takes this many bytes of frames, one by one: the head of a frame says how long it is and what it is.
+fn frame(line: &mut TcpStream) -> u8 {
+    let mut head = [0; 9];
+    line.read_exact(&mut head).expect("a frame comes");
+    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+    let mut rest = vec![0; usize::try_from(length).expect("is short")];
+    line.read_exact(&mut rest).expect("all of it comes");
+    head[3]
+}
+
+/// A client of HTTP/2 that said hello, heard the same, and says nothing more, not even to a ping.
+fn silent_http2(address: SocketAddr) -> TcpStream {
+    const SETTINGS: u8 = 4;
+    let mut line = TcpStream::connect(address).expect("connects");
+    line.set_read_timeout(Some(PATIENCE)).expect("is set");
+    line.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").expect("is written");
+    while frame(&mut line) != SETTINGS {}
+    line
+}
+
 fn upstream(runtime: &Runtime) -> Upstream {
     runtime.block_on(Upstream::counting(Duration::ZERO))
 }
@@ -130,6 +150,20 @@ fn a_connection_that_asks_for_nothing_does_not_hold_up_the_end_of_a_proxy() {
     let upstream = upstream(&runtime);
     let took = Stopping::proxy(upstream.address, "0s").ends_with_an_idle_connection("/");
     assert!(took < AT_ONCE, "{took:?}");
+}
+
+#[test]
+fn a_silent_connection_of_http2_does_not_hold_up_the_end_of_either() {
+    let runtime = Runtime::new().expect("a runtime starts");
+    let upstream = upstream(&runtime);
+    for mut process in [Stopping::serve("0s"), Stopping::proxy(upstream.address, "0s")] {
+        let _silent = silent_http2(process.clients);
+        let asked_at = Instant::now();
+        process.program.signal(Signal::TERM);
+        assert!(process.program.wait().success());
+        let took = asked_at.elapsed();
+        assert!(took < AT_ONCE, "{took:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::header::{AUTHORIZATION, COOKIE, FORWARDED, VIA};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
 
 use super::PeerAddress;
@@ -25,14 +25,21 @@ const CLIENT_ADDRESS: [&str; 7] = [
     "fastly-client-ip",
 ];
 
-/// The address that a request came from: the last one that nobody but a trusted proxy could have written.
+/// The address that a request came from, if the framework says what the other end of its connection is.
 pub(super) fn of(parts: &Parts, trusted: &[IpNet]) -> Option<IpAddr> {
-    let mut address = peer(parts)?;
+    Some(client_address(peer(parts)?, &parts.headers, trusted))
+}
+
+/// The address of a request's client: of those in `X-Forwarded-For`, the last one that nobody but a trusted proxy could have
+/// written; the peer itself if that is no trusted proxy.
+pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+    // An IPv4 address that came over an IPv6 socket is the same address.
+    let mut address = peer.to_canonical();
     let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
     if !is_trusted(address) {
-        return Some(address);
+        return address;
     }
-    let lines = parts.headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
+    let lines = headers.get_all(FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
     // The last entry was written by whoever is next to us; each one before it is worth as much as who passed it on.
     let entries = lines.rev().flat_map(|line| line.rsplit(|byte| *byte == b','));
     for entry in entries {
@@ -42,7 +49,7 @@ pub(super) fn of(parts: &Parts, trusted: &[IpNet]) -> Option<IpAddr> {
             break;
         }
     }
-    Some(address)
+    address
 }
 
 /// The address that a request came from, if it can be that of one caller; otherwise why it cannot.

@@ -13,6 +13,7 @@ mod principal;
 mod source;
 mod unknown;
 
+pub use address::client_address;
 #[cfg(feature = "jwt")]
 pub use jwt::Jwt;
 pub use name::Caller;

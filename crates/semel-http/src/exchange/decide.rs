@@ -20,9 +20,11 @@ use crate::decided::{Decided, DecisionKind};
 use crate::http_record;
 use crate::identity::{claimed_as, identify, labelled};
 use crate::layer::{IdempotencyLayer, Inner};
+use crate::observer::RequestObserver;
 use crate::problem::{Code, Problem};
 use crate::profile::{Rules, WhileRunning};
 use crate::refusal::{held, in_flight, mismatch, overloaded, store_unavailable};
+use crate::request_id::request_id_beside_key;
 use crate::stored_response::replayed;
 
 /// How long to wait for the rest of a request that is refused, before its connection is closed instead.
@@ -53,6 +55,7 @@ where
                 return Err(refusal(inner, problem, version, None, DecisionKind::Refused));
             }
         };
+        observe(&parts, &identity.key);
         let refuse =
             |problem, key: &Key, decision| refusal(inner, problem, version, Some(key.id()), decision);
         // The room of a run is reserved before it can be granted.
@@ -75,12 +78,12 @@ where
                 return Err(refuse(store_unavailable(&error), &identity.key, DecisionKind::Refused));
             }
         };
+        observe(&parts, &key);
         let caller = identity.caller;
         if let Some(problem) = over_quota(inner, &mut deadline, &caller, &key).await {
             return Err(refuse(problem, &key, DecisionKind::Refused));
         }
-        let process = inner.semel.owner();
-        let claim = || http_record::owned(claim(&rules, &key, print, &parts), caller.as_str(), process);
+        let claim = || claim(inner, &rules, &caller, &key, print, &parts);
         let (problem, decision) = match claimed_or_probed(inner, &rules, &mut deadline, &claim, &parts).await
         {
             Ok(Decision::Run(permit) | Decision::Unprotected(permit)) => {
@@ -109,6 +112,13 @@ where
             Err(error) => (store_unavailable(&error), DecisionKind::Refused),
         };
         Err(refuse(problem, &key, decision))
+    }
+}
+
+/// Says which record the request is about, to whoever follows it.
+fn observe(parts: &request::Parts, key: &Key) {
+    if let Some(RequestObserver(observer)) = parts.extensions.get() {
+        observer.identified(key.id());
     }
 }
 
@@ -181,13 +191,26 @@ async fn drained<B: Body<Data = Bytes>>(
     }
 }
 
-fn claim(rules: &Rules, key: &Key, print: Fingerprint, parts: &request::Parts) -> Claim {
-    let claim = labelled(Claim::new(key), parts)
+fn claim(
+    inner: &Inner,
+    rules: &Rules,
+    caller: &Caller,
+    key: &Key,
+    print: Fingerprint,
+    parts: &request::Parts,
+) -> Claim {
+    let claim = http_record::owned(Claim::new(key), caller.as_str(), inner.semel.owner());
+    let claim = labelled(claim, parts)
         .fingerprint(print)
         .lease(rules.lease)
         .retention(rules.retention)
         .lapse(if rules.probe.is_some() { Lapse::Hold } else { rules.lapse })
         .on_outage(rules.on_outage);
+    // A new record remembers which request made it.
+    let claim = match request_id_beside_key(&parts.headers, &inner.settings.profile.names) {
+        Some(id) => claim.first_event(id),
+        None => claim,
+    };
     let claim = match rules.attempts_max {
         Some(attempts) => claim.attempts_max(attempts),
         None => claim,

@@ -6,8 +6,9 @@ use std::task::{Context, Poll, ready};
 
 use http::Response;
 use pin_project_lite::pin_project;
+use tracing::Instrument as _;
 
-use super::run::{PanicAnswer, Started};
+use super::run::{RunContext, Started};
 use crate::body::ResponseBody;
 
 /// What a service of the layer answers.
@@ -106,7 +107,7 @@ pin_project! {
     #[project = StageProjected]
     enum Stage<D, W> {
         Deciding { #[pin] decision: D },
-        Running { #[pin] run: W, on_panic: PanicAnswer },
+        Running { #[pin] run: W, run_context: RunContext },
         Ended,
     }
 }
@@ -125,8 +126,8 @@ where
             let answer = match this.stage.as_mut().project() {
                 StageProjected::Deciding { decision } => match ready!(decision.poll(context)) {
                     Ok(grant) => match (this.start)(grant) {
-                        Ok((run, on_panic)) => {
-                            this.stage.set(Stage::Running { run, on_panic });
+                        Ok((run, run_context)) => {
+                            this.stage.set(Stage::Running { run, run_context });
                             continue;
                         }
                         Err(response) => Ok(*response),
@@ -134,10 +135,10 @@ where
                     Err(response) => Ok(response),
                 },
                 // Without this, a panic would take the whole connection along, and with HTTP/2 all its other requests.
-                StageProjected::Running { run, on_panic } => {
+                StageProjected::Running { run, run_context } => {
                     match catch_unwind(AssertUnwindSafe(|| run.poll(context))) {
                         Ok(answer) => ready!(answer),
-                        Err(_) => Ok(on_panic.response()),
+                        Err(_) => Ok(run_context.panicked()),
                     }
                 }
                 StageProjected::Ended => return Poll::Pending,
@@ -155,12 +156,13 @@ where
     S: Fn(G) -> Started<W, R> + Send + 'static,
     W: Future<Output = Answer<R, E>> + Send + 'static,
 {
-    /// A run goes on to its end in a task of its own. Without a runtime, as while one shuts down, the lease decides.
+    /// A run goes on to its end in a task of its own, in the span of its request. Without a runtime, as while one shuts
+    /// down, the lease decides.
     fn detach(self: Pin<Box<Self>>) {
-        if matches!(self.stage, Stage::Running { .. })
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(async move { drop(self.await) });
-        }
+        let Stage::Running { run_context, .. } = &self.stage else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let run_context = run_context.clone();
+        let to_its_end = async move { run_context.ended_without_client(&self.await) };
+        runtime.spawn(to_its_end.in_current_span());
     }
 }

@@ -13,6 +13,7 @@ use semel::record::Record;
 use semel::{Error, ErrorKind, Heartbeat, OnOutage, Outcome, Permit};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
+use tracing::Instrument as _;
 
 use super::deadline::{Deadline, Elapsed, after};
 use super::future::Answer;
@@ -21,6 +22,7 @@ use crate::budget::Reserved;
 use crate::caller::Caller;
 use crate::decided::{Decided, DecisionKind};
 use crate::layer::{IdempotencyLayer, Running};
+use crate::observer::RequestObserver;
 use crate::problem::{Code, Problem};
 use crate::profile::{OnServerError, Rules};
 use crate::refusal::{add_lease_left, outcome_unknown};
@@ -45,15 +47,17 @@ pub(crate) struct Grant<S, B> {
     pub(crate) request: Request<RequestBody<B>>,
 }
 
-/// What the client is answered if the handler panics.
-pub(crate) struct PanicAnswer {
+/// What is known of a run outside of its future: for a handler that panics, and for a client that leaves.
+#[derive(Clone)]
+pub(crate) struct RunContext {
     layer: IdempotencyLayer,
     permit: Permit,
     version: Version,
+    observer: Option<RequestObserver>,
 }
 
-/// A run, and what to answer if it panics; or the answer to one that panicked at once.
-pub(crate) type Started<W, R> = Result<(W, PanicAnswer), Box<Response<ResponseBody<R>>>>;
+/// A run and its context; or the answer to one that panicked at once.
+pub(crate) type Started<W, R> = Result<(W, RunContext), Box<Response<ResponseBody<R>>>>;
 
 /// Starts the run of a grant: from here on, nothing of it is cancelled.
 pub(crate) fn start<S, B, R>(grant: Grant<S, B>) -> Started<impl Future<Output = Answer<R, S::Error>>, R>
@@ -64,15 +68,16 @@ where
     let Grant { layer, rules, caller, permit, deadline, room, mut service, request } = grant;
     let counted = layer.inner.shared.count_run();
     let version = request.version();
-    let on_panic = PanicAnswer { layer: layer.clone(), permit: permit.clone(), version };
+    let observer = request.extensions().get().cloned();
+    let context = RunContext { layer: layer.clone(), permit: permit.clone(), version, observer };
     let lease = KeptLease::new(deadline, &permit);
     let mut run =
         Run { layer, rules, caller, permit, version, lease, room, counted_at: None, _counted: counted };
     run.count_key();
     // Called here and not in the future of the run, which would have to hold the request and the service, too.
     match catch_unwind(AssertUnwindSafe(|| service.call(request))) {
-        Ok(calling) => Ok((settled(run, calling), on_panic)),
-        Err(_) => Err(Box::new(on_panic.response())),
+        Ok(calling) => Ok((settled(run, calling), context)),
+        Err(_) => Err(Box::new(context.panicked())),
     }
 }
 
@@ -485,9 +490,20 @@ impl Run {
     }
 }
 
-impl PanicAnswer {
-    /// It is unknown whether the effect landed: the lease decides.
-    pub(crate) fn response<R>(&self) -> Response<ResponseBody<R>> {
+impl RunContext {
+    /// Says that the run has ended whose client had left.
+    pub(crate) fn ended_without_client<R, E>(&self, answer: &Answer<R, E>) {
+        let answer = answer.as_ref().ok().map(|response| (response.status(), response.extensions()));
+        let status = answer.map(|(status, _)| status.as_u16());
+        let key = self.permit.key().id();
+        tracing::info!(key = %key.short(), status, "semel: a run has ended whose client had left");
+        if let Some(RequestObserver(observer)) = &self.observer {
+            observer.ended_without_client(answer);
+        }
+    }
+
+    /// The answer for a handler that panicked. It is unknown whether the effect landed: the lease decides.
+    pub(crate) fn panicked<R>(&self) -> Response<ResponseBody<R>> {
         let key = self.permit.key().id();
         tracing::error!(key = %key.short(), "semel: the handler panicked; the lease decides");
         note_unknown_later(&self.layer, &self.permit);
@@ -505,10 +521,11 @@ impl PanicAnswer {
 fn note_unknown_later(layer: &IdempotencyLayer, permit: &Permit) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     let (permit, until) = (permit.clone(), after(layer.inner.settings.store_timeout));
-    runtime.spawn(async move {
+    let noting = async move {
         let noted = timeout_at(until, permit.report_unknown()).await;
         log_unsettled(&permit, noted.unwrap_or_else(|_| Err(too_slow())));
-    });
+    };
+    runtime.spawn(noting.in_current_span());
 }
 
 fn log_unsettled(permit: &Permit, settled: semel::Result<()>) {

@@ -59,8 +59,10 @@ pub struct RecordView<'a> {
     pub age_ms: u64,
     /// Until when it is remembered; `null` for ever.
     pub remembered_until: Option<Moment>,
-    /// The event that first claimed it.
+    /// The event that first claimed it; `null` if an HTTP request made the record.
     pub first_event: Option<&'a str>,
+    /// The id of the HTTP request that made the record: its `X-Request-Id`, or the trace id of its `traceparent`.
+    pub first_request: Option<&'a str>,
     /// Whether requests under this key are compared.
     pub has_fingerprint: bool,
     /// How many requests had this key and another fingerprint.
@@ -185,7 +187,8 @@ impl<'a> RecordView<'a> {
             since: Moment(format::record::since(record)),
             age_ms: millis(now.since(record.first_seen_at)),
             remembered_until: record.live_until().map(Moment),
-            first_event: record.first_event.as_deref(),
+            first_event: record.first_event.as_deref().filter(|_| http.is_none()),
+            first_request: http.and_then(|http| http.first_request()),
             has_fingerprint: record.fingerprint.is_some(),
             mismatches: record.mismatches.count,
             duplicates: record.duplicates.count,

@@ -153,18 +153,6 @@ fn cookie(text: &str) -> Result<String, String> {
     }
 }
 
-/// `10.0.0.0/8`, or one address.
-pub(super) fn network(text: &str) -> Result<IpNet, String> {
-    let net = text.parse::<IpNet>().or_else(|_| text.parse::<std::net::IpAddr>().map(IpNet::from));
-    let net = net.map_err(|_| format!("\"{text}\", no network; write \"10.0.0.0/8\" or \"192.0.2.7\""))?;
-    if net.prefix_len() == 0 {
-        return Err(format!(
-            "\"{text}\", every address there is: then any client could pick who it is; name your proxies"
-        ));
-    }
-    Ok(net.trunc())
-}
-
 /// A caller that is known by its token.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
@@ -326,18 +314,5 @@ impl Token {
         lines.extend(verified.issuer.as_deref().map(|issuer| ("issuer", quoted(issuer))));
         lines.extend(verified.audience.as_deref().map(|audience| ("audience", quoted(audience))));
         lines
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_network_is_read_and_all_of_them_is_none() {
-        assert_eq!(network("10.1.2.3/8").map(|net| net.to_string()), Ok("10.0.0.0/8".to_owned()));
-        assert_eq!(network("::1").map(|net| net.to_string()), Ok("::1/128".to_owned()));
-        assert!(network("0.0.0.0/0").expect_err("is all").contains("any client"));
-        assert!(network("ten").is_err() && network("10.0.0.0/33").is_err());
     }
 }

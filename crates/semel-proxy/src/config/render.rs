@@ -4,6 +4,7 @@ use semel_config::render::{Lines, listed, quoted, sized, table, timed};
 use semel_config::value::word_for;
 use semel_http::{Code, Profile, Rules, WhileRunning};
 use semel_listen::ServerTls;
+use semel_ops::access_log::ACCESS_LOG;
 use semel_ops::store_setting::StoreFrom;
 
 use super::callers::{Callers, OTHERWISE, SOURCE, Source};
@@ -11,7 +12,7 @@ use super::profile::{ALL, OFF, UNBOUNDED};
 use super::root::Meaning;
 use super::summary::Summary;
 use super::values::{
-    ACCESS_LOG, KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UNDERSCORES, UPSTREAM_VERSION,
+    KEY_PRESENCE, KEY_SCOPE, LAPSE, ON_OUTAGE, ON_SERVER_ERROR, UNDERSCORES, UPSTREAM_VERSION,
 };
 use crate::settings::ProxySettings;
 

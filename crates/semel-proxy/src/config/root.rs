@@ -14,10 +14,11 @@ use super::callers::{self, Callers};
 use super::keys::{self, Keys};
 use super::profile;
 use super::source::{Admin, Overrides};
-use super::values::{ACCESS_LOG, UNDERSCORES, UPSTREAM_VERSION, upstream};
+use super::values::{UNDERSCORES, UPSTREAM_VERSION, upstream};
 use crate::probe::ProbeClient;
 use crate::settings::{ProxySettings, UpstreamLimits};
-use semel_config::value::{address, any_text, bytes, count, file, list, or_none, text, truth, word};
+use semel_config::value::{address, any_text, bytes, count, file, list, network, or_none, text, truth, word};
+use semel_ops::access_log::ACCESS_LOG;
 
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
@@ -38,7 +39,7 @@ pub(super) fn meaning(mut root: Table<'_>, overrides: &Overrides) -> Option<Mean
     let listen = overrides.listen.or(listen).unwrap_or(LISTEN);
     let admin = admin(&mut root, overrides, listen);
     let store = StoreSetting::read(&mut root, &overrides.store);
-    let trusted_proxies = root.read("trusted_proxies", list(text(callers::network))).unwrap_or_default();
+    let trusted_proxies = root.read("trusted_proxies", list(text(network))).unwrap_or_default();
     let callers = callers::callers(root.table("principal"), &trusted_proxies);
     let probe_client = ProbeClient::default();
     let mut profile = profile::profile(&mut root, overrides, &probe_client);

@@ -6,12 +6,13 @@ use std::str::FromStr;
 
 use http::Uri;
 use semel_config::{Errors, Source, value};
+use semel_ops::access_log::AccessLog;
 use semel_ops::store_setting::StoreOverrides;
 
 use super::render;
 use super::root::{self, Meaning};
 use super::values::{self, PROFILE};
-use crate::settings::{AccessLog, ProxySettings};
+use crate::settings::ProxySettings;
 
 /// What was written, in a file or on the command line.
 #[derive(Clone, Debug)]

@@ -9,14 +9,12 @@ use semel_http::json::JsonPath;
 use semel_http::{KeyPresence, KeyScope, OnServerError};
 
 use super::source::Named;
-use crate::settings::{AccessLog, UnderscoresInHeaders, UpstreamVersion};
+use crate::settings::{UnderscoresInHeaders, UpstreamVersion};
 use semel_config::value::{Read, Value, Words, count, text, wrong};
 
 /// Methods that change nothing by themselves: they pass untouched, with or without a key.
 const SAFE: [Method; 5] = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::CONNECT];
 pub(super) const PROFILE: &Words<Named> = &[("ietf", Named::Ietf), ("stripe", Named::Stripe)];
-pub(super) const ACCESS_LOG: &Words<AccessLog> =
-    &[("text", AccessLog::Text), ("json", AccessLog::Json), ("off", AccessLog::Off)];
 pub(super) const UPSTREAM_VERSION: &Words<UpstreamVersion> =
     &[("1.1", UpstreamVersion::Http1), ("2", UpstreamVersion::Http2)];
 pub(super) const UNDERSCORES: &Words<UnderscoresInHeaders> =
@@ -135,7 +133,6 @@ mod tests {
     #[test]
     fn every_meaning_has_a_word_of_its_own() {
         assert_eq!(word_for(ON_SERVER_ERROR, &OnServerError::Store), "store");
-        assert_eq!(word_for(ACCESS_LOG, &AccessLog::Off), "off");
         assert_eq!(word_for(LAPSE, &Lapse::Hold), "hold");
     }
 }

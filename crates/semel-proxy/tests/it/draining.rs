@@ -8,6 +8,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
 use crate::client::Client;
+use crate::http2::{connect, post};
 use crate::proxied::{settings, start};
 use crate::service::Service;
 
@@ -53,6 +54,21 @@ async fn what_runs_finishes_and_nothing_new_is_taken() {
     go_on.add_permits(1);
     let answer = busy.answer(true).await.expect("is answered");
     assert_eq!((answer.text(), answer.header("connection")), ("ok", Some("close")));
+    assert_eq!(drain.await.expect("ends"), Drained { finished: 1, cut_off: 0 });
+}
+
+#[tokio::test]
+async fn a_request_of_http2_is_waited_for_longer_than_a_connection_without_one() {
+    let (service, go_on) = held_up().await;
+    let proxy = start(settings(service.address)).await;
+    let mut sender = connect(proxy.listening()).await;
+    let asking = tokio::spawn(sender.send_request(post("/", "")));
+    asked(&service, 1).await;
+    let drain = tokio::spawn(proxy.drain());
+    // Three times as long as a connection without a request is waited for.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    go_on.add_permits(1);
+    assert_eq!(asking.await.expect("ends").expect("is answered").status(), 200);
     assert_eq!(drain.await.expect("ends"), Drained { finished: 1, cut_off: 0 });
 }
 

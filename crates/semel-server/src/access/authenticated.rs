@@ -10,6 +10,7 @@ use http::request::Parts;
 use super::caller::{Caller, Need};
 use crate::api::problem::{Code, Problem};
 use crate::dashboard::session_of;
+use crate::serve::note_caller;
 use crate::state::AppState;
 
 static LOCAL: LazyLock<Arc<Caller>> = LazyLock::new(|| Arc::new(Caller::local()));
@@ -27,7 +28,7 @@ impl Authenticated {
         let token = bearer(headers)?;
         let caller = served.tokens.caller(token);
         caller
-            .map(Self)
+            .map(Self::noted)
             .ok_or_else(|| unauthorized("this token is not known here; was it taken out of the file?"))
     }
 
@@ -37,9 +38,14 @@ impl Authenticated {
         if !headers.contains_key(AUTHORIZATION)
             && let Some(caller) = session_of(headers).and_then(|token| served.tokens.caller(&token))
         {
-            return Ok(Self(caller));
+            return Ok(Self::noted(caller));
         }
         Self::of(served, headers)
+    }
+
+    fn noted(caller: Arc<Caller>) -> Self {
+        note_caller(&caller);
+        Self(caller)
     }
 
     /// Whether the caller's role is enough.

@@ -16,6 +16,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use semel::RecordId;
+use semel_http::request_id;
 use serde::{Deserialize, Serialize};
 
 use super::problem::{Code, Problem};
@@ -32,6 +33,7 @@ pub(super) const BODY_BYTES_MAX: usize = 8 << 20;
 pub(super) struct Ask {
     pub(super) served: Arc<AppState>,
     pub(super) asker: Authenticated,
+    request_id: Option<Box<str>>,
     body: Json,
 }
 
@@ -40,8 +42,9 @@ impl FromRequest<Arc<AppState>> for Ask {
 
     async fn from_request(request: Request, served: &Arc<AppState>) -> Result<Self, Problem> {
         let asker = Authenticated::of(served, request.headers())?;
+        let request_id = request_id(request.headers()).map(Into::into);
         let body = Json::from_request(request, served).await?;
-        Ok(Self { served: Arc::clone(served), asker, body })
+        Ok(Self { served: Arc::clone(served), asker, request_id, body })
     }
 }
 
@@ -50,6 +53,11 @@ impl Ask {
     pub(super) fn one<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Problem> {
         admit(&self.asker, Need::Claim, 1)?;
         self.body.read()
+    }
+
+    /// The id that the client or a gateway gave the request.
+    pub(super) fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
     }
 
     /// The asks of a batch, in the engine's words; each may be refused by itself.

@@ -12,7 +12,6 @@ use super::problem::Problem;
 #[cfg(feature = "openapi")]
 use super::wire::Batch;
 use super::wire::{Answers, Asked, Claim, Decided, Granting, RecordOnce, RecordedOnce};
-use crate::access::Caller;
 use crate::monitoring::{DecisionKind, Seen};
 use crate::state::AppState;
 use semel_ops::record_json::Content;
@@ -24,7 +23,7 @@ use semel_ops::record_json::Content;
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/claim", tag = "work", operation_id = "claim", request_body = Claim,
     responses((status = 200, description = "The decision.", body = Decided, example = json!({"decision": "run", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "permit": "p1.AAAAAAAAAAAAAAAAAAAAAQ", "attempt": 1, "fence": 17, "lease_ms": 60000, "steps": []})), Refused)))]
 pub(super) async fn claim(ask: Ask) -> Result<Answer, Problem> {
-    let Asked { claim, wait, content } = ask.one::<Claim<'_>>()?.asked(&ask.asker.0)?;
+    let Asked { claim, wait, content } = ask.one::<Claim<'_>>()?.asked(&ask.asker.0, ask.request_id())?;
     let served = &ask.served;
     let decision =
         if wait.is_zero() { served.semel.claim(claim).await? } else { patient(served, claim, wait).await? };
@@ -50,7 +49,7 @@ async fn patient(served: &AppState, claim: semel::Claim, wait: Duration) -> Resu
     request_body = Batch<Claim>,
     responses((status = 200, description = "The decisions, in order.", body = Answers<Decided>, example = json!({"answers": [{"decision": "busy", "id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "owner": "worker-7", "since": "2026-11-16T02:14:26.123456Z", "retry_after_ms": 41200}]})), Refused)))]
 pub(super) async fn claim_batch(ask: Ask) -> Result<Answer, Problem> {
-    let wanted = ask.many(|item: Claim<'_>| asked_at_once(&item, &ask.asker.0))?;
+    let wanted = ask.many(|item: Claim<'_>| asked_at_once(&ask, &item))?;
     let decided = each(wanted.into_iter().map(async |wanted| {
         let Asked { claim, content, .. } = wanted?;
         let decision = ask.served.semel.claim(claim).await?;
@@ -64,8 +63,8 @@ pub(super) async fn claim_batch(ask: Ask) -> Result<Answer, Problem> {
     })))
 }
 
-fn asked_at_once(item: &Claim<'_>, caller: &Caller) -> Result<Asked, Problem> {
-    let wanted = item.asked(caller)?;
+fn asked_at_once(ask: &Ask, item: &Claim<'_>) -> Result<Asked, Problem> {
+    let wanted = item.asked(&ask.asker.0, ask.request_id())?;
     if wanted.wait.is_zero() {
         return Ok(wanted);
     }
@@ -99,7 +98,7 @@ pub(super) async fn record_once_batch(ask: Ask) -> Result<Answer, Problem> {
 
 fn to_record(ask: &Ask, wanted: RecordOnce<'_>) -> Result<(Asked, Outcome), Problem> {
     let (claim, outcome) = wanted.split();
-    Ok((claim.asked(&ask.asker.0)?, outcome.outcome()?))
+    Ok((claim.asked(&ask.asker.0, ask.request_id())?, outcome.outcome()?))
 }
 
 async fn recorded(

@@ -18,6 +18,7 @@ use super::openapi::Looked;
 use super::problem::{Code, Problem};
 use super::wire::OutcomeAs;
 use crate::access::{Authenticated, Caller, Need};
+use crate::serve::note_key;
 use crate::state::AppState;
 use semel_ops::format::span;
 use semel_ops::lookup::walk::{self, Walk};
@@ -119,6 +120,7 @@ pub(super) async fn found(
     caller: &Caller,
     id: RecordId,
 ) -> Result<(Arc<Record>, Timestamp), Problem> {
+    note_key(id);
     let found = walk::live(&**served.store, id).await?;
     found.filter(|(record, _)| caller.reaches(&record.key)).ok_or_else(nothing)
 }

@@ -15,6 +15,7 @@ use super::wire::{
     Step, Stepped,
 };
 use crate::monitoring::{DecisionKind, Seen};
+use crate::serve::note_key;
 use crate::state::AppState;
 use semel_ops::record_json::{Moment, millis};
 
@@ -183,6 +184,7 @@ fn permit(ask: &Ask, text: &str) -> Result<Permit, Problem> {
         Some(permit) => permit,
         None => served.semel.permit(presented.parts()?),
     };
+    note_key(permit.key().id());
     if caller.reaches(permit.key()) {
         Ok(permit)
     } else {

@@ -4,11 +4,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use http::Uri;
-use semel_config::render::{Lines, quoted, table};
-use semel_config::value::{address, any_text, count, text};
+use semel_config::render::{Lines, listed, quoted, table};
+use semel_config::value::{address, any_text, count, list, network, text, word, word_for};
 use semel_config::{Errors, Source, Table, layout};
 use semel_listen::ServerTls;
 use semel_listen::config::MANY;
+use semel_ops::access_log::{ACCESS_LOG, AccessLog};
 use semel_ops::store_setting::{StoreFrom, StoreOverrides, StoreSetting};
 
 use crate::access::{FromFile, Tokens};
@@ -32,6 +33,8 @@ pub struct ServerOverrides {
     pub tokens_variable: Option<String>,
     /// Where operators' actions are written down.
     pub audit: Option<PathBuf>,
+    /// What is written of each request.
+    pub access_log: Option<AccessLog>,
     /// A certificate and its key.
     pub tls: Option<ServerTls>,
     /// Where traces go.
@@ -111,6 +114,9 @@ fn written(mut root: Table<'_>, overrides: &ServerOverrides) -> ServerMeaning {
     let tokens = table.read("tokens", any_text).map(PathBuf::from);
     let audit = table.read("audit", any_text).map(PathBuf::from);
     settings.audit = overrides.audit.clone().or(audit);
+    let access_log = table.read("access_log", word(ACCESS_LOG));
+    settings.access_log = overrides.access_log.or(access_log).unwrap_or_default();
+    settings.trusted_proxies = table.read("trusted_proxies", list(text(network))).unwrap_or_default();
     let otlp = table.read("otlp", text(collector));
     let tls = ServerTls::read(&mut table);
     settings.listener.tls = overrides.tls.clone().or(tls);
@@ -158,6 +164,8 @@ fn lines(meaning: &ServerMeaning) -> Lines {
     if let Some(audit) = &settings.audit {
         lines.push(("audit", quoted(audit.display())));
     }
+    lines.push(("access_log", quoted(word_for(ACCESS_LOG, &settings.access_log))));
+    lines.push(("trusted_proxies", listed(settings.trusted_proxies.iter().map(quoted))));
     if let Some(otlp) = &meaning.otlp {
         lines.push(("otlp", quoted(otlp)));
     }

@@ -16,6 +16,7 @@ use super::answer::{Refused, see_other};
 use super::query::encode;
 use crate::access::{Caller, Need};
 use crate::monitoring::StoreStatus;
+use crate::serve::note_caller;
 use crate::state::AppState;
 
 /// The cookie's name.
@@ -83,6 +84,7 @@ impl FromRequestParts<Arc<AppState>> for Visitor {
         }
         let known = session.and_then(|session| Some((served.tokens.caller(&session)?, session)));
         let Some((caller, session)) = known else { return Err(to_login(parts)) };
+        note_caller(&caller);
         let visitor = Self { caller, session, is_new: false, is_over_tls, is_known: true, store };
         match visitor.caller.admit(1) {
             Ok(()) => Ok(visitor),

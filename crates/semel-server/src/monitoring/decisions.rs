@@ -11,6 +11,8 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::serve::{is_noting, note_decision};
+
 /// How many decisions a slow listener may be behind before it misses some, and is told so.
 const BEHIND_MAX: usize = 1_024;
 /// How often listeners are told.
@@ -89,10 +91,16 @@ impl Default for Live {
 }
 
 impl Live {
-    /// Tells whoever listens; costs next to nothing if nobody does.
+    /// Tells listeners, and notes it for the access log; costs next to nothing without both.
     pub fn tell(&self, seen: impl FnOnce() -> Seen) {
-        if self.0.receiver_count() > 0 {
-            drop(self.0.send(Arc::new(seen())));
+        let has_listeners = self.0.receiver_count() > 0;
+        if !has_listeners && !is_noting() {
+            return;
+        }
+        let seen = seen();
+        note_decision(seen.decision, seen.key.id());
+        if has_listeners {
+            drop(self.0.send(Arc::new(seen)));
         }
     }
 

@@ -10,10 +10,14 @@ use http::header::CONNECTION;
 use http::{HeaderMap, HeaderValue, Request, Version};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use ipnet::IpNet;
+use semel_http::{client_address, request_id};
 use semel_listen::{ClientBody, ConnectionInfo, HttpService, InFlight, ServiceFuture, Timeouts, admit};
+use semel_ops::access_log::AccessLogWriter;
 use tower_service::Service as _;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
+use super::access_log::{Entry, LoggedBody, LoggedRequest};
 use super::guard::secure;
 use crate::api::problem::{Code, Problem};
 use crate::dashboard::OverTls;
@@ -29,31 +33,43 @@ pub(crate) struct Dispatch {
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) timeouts: Timeouts,
     pub(crate) is_over_tls: bool,
-    pub(crate) join_trace: Option<fn(&tracing::Span, &HeaderMap)>,
+    pub(crate) join_trace: Option<fn(&Span, &HeaderMap)>,
+    /// `None` if there is no log.
+    pub(crate) access_log: Option<Arc<AccessLogWriter>>,
+    /// Proxies in front of the server, which say whose request it is.
+    pub(crate) trusted_proxies: Vec<IpNet>,
 }
 
 impl HttpService for Dispatch {
-    fn call(self: Arc<Self>, request: Request<Incoming>, _connection: ConnectionInfo) -> ServiceFuture {
+    fn call(self: Arc<Self>, request: Request<Incoming>, connection: ConnectionInfo) -> ServiceFuture {
         Box::pin(async move {
             let version = request.version();
             let in_flight = self.in_flight.enter();
-            let response = match self.refused(&request, in_flight.is_none()) {
-                Some(problem) => refused(problem, version),
-                None => self.let_in(request).await,
+            let logged = self.logged(&request, &connection);
+            let mut entry = Entry::new(logged.clone());
+            let response = match (self.refused(&request, in_flight.is_none()), logged) {
+                (Some(problem), _) => refused(problem, version),
+                (None, Some(logged)) => logged.noting(self.let_in(request)).await,
+                (None, None) => self.let_in(request).await,
             };
-            response.map(|body| {
-                let error = move |error: axum::Error| {
-                    // Held by the body: a response is in flight until its last byte.
-                    let _held = &in_flight;
-                    error.into()
-                };
-                body.map_err(error).boxed_unsync()
-            })
+            entry.answered(response.status());
+            response.map(|body| LoggedBody::new(body, entry, in_flight).map_err(Into::into).boxed_unsync())
         })
     }
 }
 
 impl Dispatch {
+    /// What is noted of a request. Probes of load balancers are not: there is one every few seconds.
+    fn logged(&self, request: &Request<Incoming>, connection: &ConnectionInfo) -> Option<Arc<LoggedRequest>> {
+        let log = self.access_log.as_ref()?;
+        if matches!(request.uri().path(), "/healthz" | "/readyz") {
+            return None;
+        }
+        let headers = request.headers();
+        let peer = client_address(connection.peer().ip(), headers, &self.trusted_proxies);
+        Some(LoggedRequest::new(Arc::clone(log), request, peer, request_id(headers)))
+    }
+
     async fn let_in(&self, request: Request<Incoming>) -> Response {
         let version = request.version();
         let Timeouts { body, body_idle, .. } = self.timeouts;
@@ -65,14 +81,20 @@ impl Dispatch {
         if self.is_over_tls {
             request.extensions_mut().insert(OverTls);
         }
-        let span = tracing::info_span!(
-            "semel.request",
-            otel.kind = "server",
-            otel.name = tracing::field::Empty,
-            http.request.method = %request.method(),
-            http.route = tracing::field::Empty,
-            http.response.status_code = tracing::field::Empty,
-        );
+        // Around the span for collectors of traces: it names the request in all warnings about it.
+        let with_id = request_id(request.headers())
+            .map(|id| tracing::warn_span!(target: "semel::request", "request", request_id = %id))
+            .unwrap_or_else(Span::none);
+        let span = with_id.in_scope(|| {
+            tracing::info_span!(
+                "semel.request",
+                otel.kind = "server",
+                otel.name = tracing::field::Empty,
+                http.request.method = %request.method(),
+                http.route = tracing::field::Empty,
+                http.response.status_code = tracing::field::Empty,
+            )
+        });
         if let Some(join) = self.join_trace {
             join(&span, request.headers());
         }
@@ -81,7 +103,7 @@ impl Dispatch {
             let Ok(response) = app.call(request.map(AxumBody::new)).await;
             response
         };
-        let response = answered.instrument(span.clone()).await;
+        let response = answered.instrument(span.clone()).instrument(with_id).await;
         span.record("http.response.status_code", response.status().as_u16());
         response
     }

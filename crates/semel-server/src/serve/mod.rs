@@ -15,9 +15,11 @@
 //!
 //! - [`settings`](ServerSettings): what a server may be told. [`server`](Server): started, drained.
 //! - `dispatch`: what every request goes through. `guard`: who may ask from where, and what browsers are told.
+//! - `access_log`: what is noted of each request.
 //! - [`app()`]: which path is answered by what; how the process is, and its metrics.
 //! - [`waits`](Waits): requests that wait for something, and the end of all waiting.
 
+mod access_log;
 mod app;
 mod dispatch;
 mod guard;
@@ -25,6 +27,7 @@ mod server;
 mod settings;
 mod waits;
 
+pub(crate) use access_log::{is_noting, note_caller, note_decision, note_key};
 pub use app::app;
 pub(crate) use app::{Gauges, Shown, shown};
 pub(crate) use dispatch::Dispatch;

@@ -20,6 +20,7 @@ use crate::monitoring::StoreHealth;
 use crate::state::AppState;
 use semel_listen::tls::Prepared;
 use semel_listen::{Acceptor, Certificate, Drained, InFlight, Peers, Phase, ServerTls, Timeouts, listen};
+use semel_ops::access_log::AccessLogWriter;
 use semel_ops::store_url::WakeUps;
 
 /// A running server. It ends when it is dropped; [`drain`](Self::drain) ends it well.
@@ -31,6 +32,7 @@ pub struct Server {
     certificate: Option<Certificate>,
     phase: watch::Sender<Phase>,
     timeouts: Timeouts,
+    access_log: Option<Arc<AccessLogWriter>>,
     _wake_ups: Option<WakeUps>,
 }
 
@@ -60,6 +62,7 @@ impl Server {
         let (phase, watched) = watch::channel(Phase::Serving);
         let in_flight = InFlight::new(settings.listener.limits.in_flight_max);
         let gauges = gauges(&in_flight);
+        let access_log = AccessLogWriter::start(settings.access_log)?.map(Arc::new);
         let dispatch = Dispatch {
             app: shown(Arc::clone(&served), gauges, Shown::Everything),
             served: Arc::clone(&served),
@@ -67,6 +70,8 @@ impl Server {
             timeouts: settings.listener.timeouts,
             is_over_tls: settings.listener.tls.is_some(),
             join_trace: settings.join_trace,
+            access_log: access_log.clone(),
+            trusted_proxies: settings.trusted_proxies.clone(),
         };
         let acceptor = Acceptor::new(listener, &settings.listener, Arc::new(dispatch), watched.clone())?;
         let (listening, peers, certificate) = (acceptor.address()?, acceptor.peers(), acceptor.certificate());
@@ -76,7 +81,17 @@ impl Server {
             tokio::spawn(scraped.sum_up(watched));
         }
         let timeouts = settings.listener.timeouts;
-        Ok(Self { listening, served, in_flight, peers, certificate, phase, timeouts, _wake_ups: wake_ups })
+        Ok(Self {
+            listening,
+            served,
+            in_flight,
+            peers,
+            certificate,
+            phase,
+            timeouts,
+            access_log,
+            _wake_ups: wake_ups,
+        })
     }
 
     /// Where callers come.
@@ -141,6 +156,9 @@ impl Server {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "semel: the store was not closed in order"),
             Err(_) => tracing::warn!("semel: the store was not closed in time"),
+        }
+        if let Some(log) = &self.access_log {
+            log.end().await;
         }
         Drained { finished: at_first.saturating_sub(cut_off), cut_off }
     }

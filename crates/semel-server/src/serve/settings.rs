@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::HeaderMap;
+use ipnet::IpNet;
 use semel::{Error, ErrorKind, Result};
 
 use super::waits::WAITING_MAX;
 use crate::access::Tokens;
 use crate::monitoring::StoreHealth;
 use semel_listen::{Limits, ListenerConfig};
+use semel_ops::access_log::AccessLog;
 use semel_ops::store_url::Address;
 
 /// Requests at once on one HTTP/2 connection: workers are few, and ask much.
@@ -31,6 +33,10 @@ pub struct ServerSettings {
     pub waiting_max: usize,
     /// How often the settings of the store's server are checked. No file sets it: tests do not wait for 20 s.
     pub store_check_every: Duration,
+    /// What is written of each request.
+    pub access_log: AccessLog,
+    /// Proxies in front of the server: the access log has the address that they say a request came from.
+    pub trusted_proxies: Vec<IpNet>,
     /// What joins the span of a request to the trace that its head names, if somebody collects traces.
     pub join_trace: Option<fn(&tracing::Span, &HeaderMap)>,
 }
@@ -41,7 +47,7 @@ impl ServerSettings {
         Self::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Address::Memory)
     }
 
-    /// Everything else at its default.
+    /// Everything else at its default, and no access log.
     pub fn new(listen: SocketAddr, store: Address) -> Self {
         let limits = Limits { streams_max: STREAMS_MAX, ..Limits::default() };
         Self {
@@ -51,6 +57,8 @@ impl ServerSettings {
             audit: None,
             waiting_max: WAITING_MAX,
             store_check_every: StoreHealth::CHECK_EVERY,
+            access_log: AccessLog::Off,
+            trusted_proxies: Vec::new(),
             join_trace: None,
         }
     }

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::outcome::{Outcome, Text, given};
 use crate::access::{Caller, Need};
 use crate::api::problem::{Code, Problem};
+use crate::serve::note_key;
 use semel_http::json::canonical;
 use semel_ops::record_json::{Content, Id, Moment, OutcomeView, StepView, millis, read_hex};
 
@@ -139,7 +140,8 @@ bodies! {
         /// What the work is, in words for people; never part of the identity. The record shows the last claim's.
         #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, max_length = 256, example = "POST /charges"))]
         label: Option<Text<'a>>,
-        /// The event that asks; a new record remembers it.
+        /// The event that asks; a new record remembers it. Else the id of the request: `X-Request-Id`, or the trace id of
+        /// `traceparent`.
         #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, max_length = 1_024))]
         first_event: Option<Text<'a>>,
         /// How the bytes of a replayed outcome are shown: as JSON where they are JSON text, unless this says `base64`.
@@ -155,9 +157,10 @@ pub(crate) struct Asked {
 }
 
 impl Claim<'_> {
-    /// The claim in the engine's words, if the caller may make it.
-    pub(crate) fn asked(&self, caller: &Caller) -> Result<Asked, Problem> {
+    /// The claim in the engine's words, if the caller may make it, in a request with this id.
+    pub(crate) fn asked(&self, caller: &Caller, request_id: Option<&str>) -> Result<Asked, Problem> {
         let key = Key::scoped(&self.scope, &self.operation, &self.name)?;
+        note_key(key.id());
         if !caller.reaches(&key) {
             return Err(Problem::forbidden("the key is outside this token's scope"));
         }
@@ -180,7 +183,7 @@ impl Claim<'_> {
             }
             claim = claim.label(label);
         }
-        if let Some(event) = short("first_event", self.first_event.as_ref())? {
+        if let Some(event) = short("first_event", self.first_event.as_ref())?.or(request_id) {
             claim = claim.first_event(event);
         }
         if self.reentrant {

@@ -23,6 +23,7 @@ use crate::dashboard::frame::{Frame, Tab};
 use crate::dashboard::parts::{heading, lasting, moment, state};
 use crate::dashboard::query::{Pairs, address};
 use crate::dashboard::session::Visitor;
+use crate::serve::note_key;
 use crate::state::AppState;
 use semel_ops::format::number::{counted, grouped};
 use semel_ops::format::response::ResponseShown;
@@ -142,6 +143,9 @@ fn facts(record: &Record, now: Timestamp) -> Markup {
             @if !record.state.grant().owner.is_empty() {
                 div { dt { "Owner" } dd { bdi { (record.state.grant().owner) } } }
             }
+            @if let Some(request) = HttpRecord::of(record).and_then(|http| http.first_request()) {
+                div { dt { "First request" } dd data-test="first-request" { bdi { (request) } } }
+            }
             @if let RecordState::Running(running) = &record.state {
                 div { dt { "Fence" } dd { (running.grant.fence.get()) } }
                 div { dt { "Lease" } dd { (span::shown(running.lease)) " from " (moment(running.leased_at, now)) } }
@@ -221,6 +225,7 @@ impl Found {
     pub(super) async fn by_id(served: &AppState, visitor: &Visitor, id: &str) -> Result<Self, Refused> {
         let id = id.parse::<IdPrefix>().ok().and_then(|id| id.whole());
         let id = id.ok_or_else(|| Refused::no_record(visitor))?;
+        note_key(id);
         let found = timeout(STORE_TIMEOUT, walk::live(&**served.store, id)).await;
         let found =
             found.unwrap_or_else(|_| Err(no_answer())).map_err(|error| Refused::store(visitor, &error))?;

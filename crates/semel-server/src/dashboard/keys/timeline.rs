@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use semel::Lapse;
 use semel::clock::Timestamp;
 use semel::record::{Record, Running, State};
+use semel_http::HttpRecord;
 
 use crate::dashboard::parts::moment;
 use semel_ops::format::number::counted;
@@ -40,7 +41,9 @@ fn events(record: &Record, now: Timestamp) -> Vec<Event> {
     let event = |at, class, what| Event { at, class, what };
     let first = html! {
         strong { "First seen" }
-        @if let Some(first) = &record.first_event { " with the event " bdi { (first) } }
+        @if let Some(first) = record.first_event.as_ref().filter(|_| HttpRecord::of(record).is_none()) {
+            " with the event " bdi { (first) }
+        }
     };
     let mut events = vec![event(record.first_seen_at, "seen", first)];
     if let Some(last) = record.duplicates.last_seen_at {
