@@ -7,6 +7,7 @@
 //! - [`record_json`]: records as JSON. [`format`](mod@format): records, moments, spans, sizes and numbers as people read them.
 //! - [`lookup`]: through a store page by page, by id prefix, and what such a walk counts.
 //! - [`operator`]: what operators do to records that are not theirs, one or many, and the audit log of it.
+//! - [`served_store`]: what a running server says of its store, exactly, to tools elsewhere.
 //! - [`missing_feature()`]: what a build says that was made without a feature.
 
 pub mod format;
@@ -14,6 +15,7 @@ pub mod lookup;
 mod missing_feature;
 pub mod operator;
 pub mod record_json;
+pub mod served_store;
 pub mod store_setting;
 pub mod store_url;
 
