@@ -52,9 +52,14 @@ impl StoreArg {
         Ok(StoreOverrides { store: self.typed()?, variable: variable?.map(|store| (VARIABLE, store)) })
     }
 
+    /// For what a server does not do for others: the address of the store itself.
+    pub(crate) fn address_of_store(&self) -> Result<Address> {
+        not_a_server(self.address()?)
+    }
+
     /// For what fills a store: only one that was typed, so that nobody measures what the environment points at.
-    pub(crate) fn address_to_fill(&self) -> Result<Address, clap::Error> {
-        Ok(self.typed()?.unwrap_or(Address::Memory))
+    pub(crate) fn address_to_fill(&self) -> Result<Address> {
+        not_a_server(self.typed()?.unwrap_or(Address::Memory))
     }
 
     /// The store, which must be there: a mistyped address must not become an empty store. Through its server, if the address is one's.
@@ -154,6 +159,13 @@ impl Deref for StoreHandle {
 
     fn deref(&self) -> &Opened {
         &self.opened
+    }
+}
+
+fn not_a_server(address: Address) -> Result<Address> {
+    match &address {
+        Address::Server(url) => Err(url.is_no_store().into()),
+        _ => Ok(address),
     }
 }
 

@@ -36,7 +36,7 @@ impl ServerUrl {
     }
 
     /// What is said to a program that wants to open it as its own store.
-    pub(super) fn is_no_store(&self) -> Error {
+    pub fn is_no_store(&self) -> Error {
         refused(format!(
             "`{self}` is a running server, and this needs the store itself; give the store's own address: `file:FOLDER` once \
              no process uses it, `postgres://…` or `redis://…`"
