@@ -7,8 +7,8 @@ use clap::Subcommand;
 use semel::clock::Timestamp;
 use semel_ops::format::scope;
 use semel_ops::lookup::walk::Walk;
-use semel_ops::record_json::offset::{OffsetRow, OffsetsWanted};
 use semel_ops::operator::OffsetMoved;
+use semel_ops::record_json::offset::{OffsetRow, OffsetsWanted};
 use semel_stream::{Offset, Pipeline, Position};
 
 use crate::args::{Scope, refused};
@@ -147,7 +147,9 @@ impl MoveArgs {
             )),
             OffsetMoved::Shared => bail!(shared(&name)),
             OffsetMoved::Changed => {
-                bail!("another reader of {name} has begun meanwhile, and nothing was changed. Look again with `semel offsets`")
+                bail!(
+                    "another reader of {name} has begun meanwhile, and nothing was changed. Look again with `semel offsets`"
+                )
             }
         }
     }

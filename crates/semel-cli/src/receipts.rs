@@ -121,7 +121,9 @@ impl ReceiptsArgs {
                 }
                 keys::show(&found, Shown { outcome, json })
             }
-            Some(EventCommand::Record { event, audit, consent }) => event.record(store, &audit, consent).await,
+            Some(EventCommand::Record { event, audit, consent }) => {
+                event.record(store, &audit, consent).await
+            }
             Some(EventCommand::Release { event, reason, audit, consent }) => {
                 let (store, found) = event.known(store).await?;
                 keys::release(Actor::on(&store, &audit)?, &found, &reason, consent).await

@@ -85,7 +85,10 @@ impl StoreArg {
     async fn open_server(&self, url: &ServerUrl) -> Result<StoreHandle> {
         let token = Token::find(self.token_file.as_deref())?;
         if token.is_some() && !url.is_secured() && !is_this_machine(url.host()) {
-            eprintln!("warning: the token goes to {} unencrypted; use https:// unless you trust the network", url.host());
+            eprintln!(
+                "warning: the token goes to {} unencrypted; use https:// unless you trust the network",
+                url.host()
+            );
         }
         match Server::open(url, token, self.ca_file.as_deref()).await {
             Ok((opened, server)) => Ok(StoreHandle { opened, server: Some(server) }),
@@ -97,7 +100,9 @@ impl StoreArg {
     fn without_server<'a>(&self, address: &'a Address) -> Result<&'a Address, clap::Error> {
         for (option, file) in [("--token-file", &self.token_file), ("--ca-file", &self.ca_file)] {
             if file.is_some() {
-                return Err(refused(&format!("{option} is for a server, and {address} is none: use --store http://HOST:PORT")));
+                return Err(refused(&format!(
+                    "{option} is for a server, and {address} is none: use --store http://HOST:PORT"
+                )));
             }
         }
         Ok(address)

@@ -31,7 +31,12 @@ impl Server {
     }
 
     /// Notes an event as processed.
-    pub(crate) async fn record_event(&self, scope: &Scope, pipeline: &str, event: &str) -> Result<EventNoted> {
+    pub(crate) async fn record_event(
+        &self,
+        scope: &Scope,
+        pipeline: &str,
+        event: &str,
+    ) -> Result<EventNoted> {
         let body = json!({ "scope": scope, "pipeline": pipeline, "event": event });
         let find_out = format!("semel --store {} receipts {pipeline} --event {event}", self.client.url());
         self.client.post("/v1/receipts/record", &body, &find_out).await
@@ -47,7 +52,8 @@ impl Server {
         epoch: u64,
     ) -> Result<OffsetMoved> {
         let to = to.map(|position| position.to_string());
-        let body = json!({ "scope": scope, "pipeline": pipeline, "stream": stream, "to": to, "epoch": epoch });
+        let body =
+            json!({ "scope": scope, "pipeline": pipeline, "stream": stream, "to": to, "epoch": epoch });
         let find_out = format!("semel --store {} offsets {pipeline}", self.client.url());
         self.client.post("/v1/offsets/move", &body, &find_out).await
     }

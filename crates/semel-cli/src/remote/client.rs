@@ -168,7 +168,9 @@ impl Client {
                 }
             });
             match answer.await {
-                Err(_) => return Err(Failure::Lost(format!("no answer within {}s", ANSWER_WITHIN.as_secs()))),
+                Err(_) => {
+                    return Err(Failure::Lost(format!("no answer within {}s", ANSWER_WITHIN.as_secs())));
+                }
                 Ok(Ok(answered)) => {
                     if answered.is_ok() {
                         self.keep(sender);

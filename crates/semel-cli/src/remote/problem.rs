@@ -98,7 +98,9 @@ pub(super) fn unreachable(url: &ServerUrl, within: Duration, error: &io::Error) 
         (_, Some(rustls::Error::InvalidCertificate(why))) => format!(
             "the certificate of {place} is not trusted: {why}; if its authority is your own, name its certificate with --ca-file"
         ),
-        (_, Some(why)) => format!("{place} does not speak TLS as expected: {why}; is it http:// and not https://?"),
+        (_, Some(why)) => {
+            format!("{place} does not speak TLS as expected: {why}; is it http:// and not https://?")
+        }
         (io::ErrorKind::ConnectionRefused, None) => format!("nothing listens at {place}; {WHERE}"),
         (io::ErrorKind::TimedOut, None) => format!(
             "no connection to {place} within {}s; check the host, the port, and what is between here and there",
@@ -112,7 +114,8 @@ pub(super) fn unreachable(url: &ServerUrl, within: Duration, error: &io::Error) 
 /// Nothing was answered to what changes nothing.
 pub(super) fn no_answer(url: &ServerUrl, why: &str) -> Error {
     let other = if url.is_secured() { "http://" } else { "https://" };
-    let message = format!("{url} gave no HTTP answer ({why}); try again, or {other} if that is what it speaks");
+    let message =
+        format!("{url} gave no HTTP answer ({why}); try again, or {other} if that is what it speaks");
     Error::new(ErrorKind::Unavailable, message)
 }
 

@@ -7,8 +7,8 @@ use semel::clock::Timestamp;
 use semel::store::{Answer, Finding, Loaded, Page, Reply, Scan, Store, SwapReplies, Swaps, Swept};
 use semel::{Error, ErrorKind, RecordId, Result};
 use semel_ops::served_store::{
-    CheckedStore, LOAD_IDS_MAX, LoadedRecord, LoadedRecords, SCAN_RECORDS_MAX, SWEEP_RECORDS_MAX, ScannedRecords,
-    SweptRecords,
+    CheckedStore, LOAD_IDS_MAX, LoadedRecord, LoadedRecords, SCAN_RECORDS_MAX, SWEEP_RECORDS_MAX,
+    ScannedRecords, SweptRecords,
 };
 use semel_ops::store_url::{OperatedStore, Pending};
 use serde_json::json;
@@ -28,7 +28,8 @@ impl ServerStore {
 
 impl Store for ServerStore {
     fn swap(&self, _batch: Swaps) -> Reply<SwapReplies> {
-        let message = "records are not written through a server; release and resolve them, or open the store itself";
+        let message =
+            "records are not written through a server; release and resolve them, or open the store itself";
         Reply::ready(Err(Error::new(ErrorKind::Invalid, message)))
     }
 
@@ -59,14 +60,16 @@ impl Store for ServerStore {
 async fn load(client: &Client, ids: &[RecordId]) -> Result<Answer<Vec<Loaded>>> {
     // Without any id, the store's now is still asked for.
     let nothing = [RecordId::from_bytes([0; 32])];
-    let (mut left, mut records) = (if ids.is_empty() { &nothing[..] } else { ids }, Vec::with_capacity(ids.len()));
+    let (mut left, mut records) =
+        (if ids.is_empty() { &nothing[..] } else { ids }, Vec::with_capacity(ids.len()));
     let mut now = Timestamp::default();
     while !left.is_empty() {
         let asked = left.get(..LOAD_IDS_MAX.min(left.len())).unwrap_or(left);
         let loaded: LoadedRecords = client.get(&load_target(asked)).await?;
         let answered = loaded.records.len();
         if answered == 0 || answered > asked.len() {
-            let message = format!("the server gave {answered} answers to {} questions; try again", asked.len());
+            let message =
+                format!("the server gave {answered} answers to {} questions; try again", asked.len());
             return Err(Error::new(ErrorKind::Corrupt, message));
         }
         now = Timestamp::from_micros(loaded.now_micros);

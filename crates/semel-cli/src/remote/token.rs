@@ -44,7 +44,9 @@ impl Token {
             .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
             .with_context(unread)?;
         if fs::metadata(path).with_context(unread)?.permissions().mode() & READABLE_BY_OTHERS != 0 {
-            eprintln!("warning: {shown} holds a token, and everybody on this machine may read it; run `chmod o-r` on it");
+            eprintln!(
+                "warning: {shown} holds a token, and everybody on this machine may read it; run `chmod o-r` on it"
+            );
         }
         if text.trim().is_empty() {
             bail!("{shown} is empty; it must hold a token, as `semel token new` prints it");

@@ -56,7 +56,8 @@ impl FromStr for ServerUrl {
                  SEMEL_TOKEN, or into a file that --token-file names, and {HOW}"
             )));
         }
-        let uri: Uri = text.parse().map_err(|error| refused(format!("this is not a URL ({error}); {HOW}")))?;
+        let uri: Uri =
+            text.parse().map_err(|error| refused(format!("this is not a URL ({error}); {HOW}")))?;
         if !matches!(uri.path(), "" | "/") {
             return Err(refused(format!("the URL of a server has no path; {HOW}")));
         }

@@ -96,7 +96,9 @@ pub(super) async fn move_offset(
 
 fn position(text: &str) -> Result<Position, Problem> {
     let number = text.parse::<u128>();
-    number.map(Position::new).map_err(|_| Problem::invalid("to: write a number as text, or null for the start"))
+    number
+        .map(Position::new)
+        .map_err(|_| Problem::invalid("to: write a number as text, or null for the start"))
 }
 
 /// The pipeline that is meant, if this caller reaches it.

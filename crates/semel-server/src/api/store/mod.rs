@@ -20,9 +20,9 @@ use super::ask::{Answer, Json, Look, Page, Query, admit, id, within};
 #[cfg(feature = "openapi")]
 use super::openapi::{Looked, Refused};
 use super::problem::Problem;
-use super::records::state;
 #[cfg(feature = "openapi")]
 use super::records::StateName;
+use super::records::state;
 use crate::access::{Authenticated, Caller, Need};
 use crate::state::AppState;
 use semel_ops::lookup::walk::Pages;
@@ -121,8 +121,7 @@ pub(super) async fn scan(look: Look) -> Result<Answer, Problem> {
     let filter = filter(&mut query, &asker.0)?;
     let page = query.page()?;
     query.end()?;
-    let mut scanned =
-        ScannedRecords { now_micros: 0, records: Vec::new(), damaged: Vec::new(), next: None };
+    let mut scanned = ScannedRecords { now_micros: 0, records: Vec::new(), damaged: Vec::new(), next: None };
     read_page(&**served.store, filter, page, &asker.0, &mut scanned).await?;
     Answer::of(&scanned)
 }
@@ -197,7 +196,8 @@ pub(super) async fn load(look: Look) -> Result<Answer, Problem> {
     if ids.is_empty() || ids.len() > LOAD_IDS_MAX {
         return Err(Problem::invalid(format!("give id at least once, and at most {LOAD_IDS_MAX} times")));
     }
-    let ids: Vec<_> = ids.iter().map(|digits| id(digits)).collect::<Result<_, _>>().map_err(Problem::invalid)?;
+    let ids: Vec<_> =
+        ids.iter().map(|digits| id(digits)).collect::<Result<_, _>>().map_err(Problem::invalid)?;
     Answer::of(&loaded(&**served.store, &asker.0, &ids).await?)
 }
 
