@@ -65,20 +65,20 @@ impl StoreArg {
     /// The store, which must be there: a mistyped address must not become an empty store. Through its server, if the address is one's.
     pub(crate) async fn open_existing(&self) -> Result<StoreHandle> {
         let address = self.address()?;
-        let opened = match &address {
-            Address::Server(url) => return self.open_server(url).await,
-            _ => self.without_server(&address)?.open_existing().await,
-        };
+        if let Address::Server(url) = &address {
+            return self.open_server(url).await;
+        }
+        let opened = self.without_server(&address)?.open_existing().await;
         opened.map(StoreHandle::direct).map_err(|error| explained(&address, error))
     }
 
     /// The store, also if its server cannot keep the promise.
     pub(crate) async fn open_to_check(&self) -> Result<StoreHandle> {
         let address = self.address()?;
-        let opened = match &address {
-            Address::Server(url) => return self.open_server(url).await,
-            _ => self.without_server(&address)?.open_to_check().await,
-        };
+        if let Address::Server(url) = &address {
+            return self.open_server(url).await;
+        }
+        let opened = self.without_server(&address)?.open_to_check().await;
         opened.map(StoreHandle::direct).map_err(|error| explained(&address, error))
     }
 
@@ -168,10 +168,10 @@ impl Deref for StoreHandle {
 }
 
 fn not_a_server(address: Address) -> Result<Address> {
-    match &address {
-        Address::Server(url) => Err(url.is_no_store().into()),
-        _ => Ok(address),
+    if let Address::Server(url) = &address {
+        return Err(url.is_no_store().into());
     }
+    Ok(address)
 }
 
 fn is_this_machine(host: &str) -> bool {

@@ -24,9 +24,9 @@ impl Server {
         if let Some(body) = body.as_object_mut() {
             body.insert("version".to_owned(), guard(record).into());
         }
-        let find_out = format!("semel --store {} keys show {}", self.client.url(), id.short());
+        let find_out = format!("semel --store {} keys show {}", self.client().url(), id.short());
         let target = format!("/v1/records/{id}/{route}");
-        let answer: OperatorAnswerView = self.client.post(&target, &body, &find_out).await?;
+        let answer: OperatorAnswerView = self.client().post(&target, &body, &find_out).await?;
         Ok(answer.into())
     }
 
@@ -38,8 +38,8 @@ impl Server {
         event: &str,
     ) -> Result<EventNoted> {
         let body = json!({ "scope": scope, "pipeline": pipeline, "event": event });
-        let find_out = format!("semel --store {} receipts {pipeline} --event {event}", self.client.url());
-        self.client.post("/v1/receipts/record", &body, &find_out).await
+        let find_out = format!("semel --store {} receipts {pipeline} --event {event}", self.client().url());
+        self.client().post("/v1/receipts/record", &body, &find_out).await
     }
 
     /// Moves the offset of a stream, if it is still in this epoch.
@@ -54,8 +54,8 @@ impl Server {
         let to = to.map(|position| position.to_string());
         let body =
             json!({ "scope": scope, "pipeline": pipeline, "stream": stream, "to": to, "epoch": epoch });
-        let find_out = format!("semel --store {} offsets {pipeline}", self.client.url());
-        self.client.post("/v1/offsets/move", &body, &find_out).await
+        let find_out = format!("semel --store {} offsets {pipeline}", self.client().url());
+        self.client().post("/v1/offsets/move", &body, &find_out).await
     }
 }
 

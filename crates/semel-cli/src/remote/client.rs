@@ -30,7 +30,7 @@ use super::token::Token;
 /// How long a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long an answer may take, to its last byte.
-const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 /// The largest answer that is read: a server answers with far less, unless a single record is as large.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 /// How long a connection is kept for the next request: not so long that the server gives it up meanwhile.
@@ -129,15 +129,14 @@ impl Client {
 
     /// One exchange; a request that the token's quota refused, which changed nothing, is sent again when the server says so.
     async fn exchange(&self, method: &Method, target: &str, body: Bytes) -> Result<Answered, Failure> {
-        let mut tries = 0;
-        loop {
+        for _ in 0..QUOTA_TRIES {
             let answered = self.exchange_once(self.request(method, target, body.clone())?).await?;
-            tries += 1;
-            if answered.status != StatusCode::TOO_MANY_REQUESTS || tries > QUOTA_TRIES {
+            if answered.status != StatusCode::TOO_MANY_REQUESTS {
                 return Ok(answered);
             }
             sleep(answered.retry_after()).await;
         }
+        self.exchange_once(self.request(method, target, body)?).await
     }
 
     fn request(&self, method: &Method, target: &str, body: Bytes) -> Result<Request<Full<Bytes>>, Failure> {

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rcgen::{CertifiedKey, generate_simple_self_signed};
 use semel::{Claim, Decision, Outcome, Semel};
 use semel_stream::{Pipeline, Position};
 use serde_json::Value;
@@ -525,4 +526,26 @@ fn many_large_records_come_page_by_page_and_whole() {
     assert_eq!(lasting(in_use.says("keys list --all --json --outcome")), direct);
     assert_eq!(direct.len(), 24);
     assert_eq!(lasting(in_use.says("keys list --sort age --json --outcome --limit 24")).len(), 24);
+}
+
+#[test]
+fn https_is_trusted_by_the_authority_that_is_named_and_by_no_other() {
+    let folder = tempfile::tempdir().expect("a folder for a test");
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(["localhost".to_owned()]).expect("is made");
+    let certificate = private(&folder.path().join("cert.pem"), &cert.pem()).display().to_string();
+    let key = private(&folder.path().join("key.pem"), &signing_key.serialize_pem()).display().to_string();
+    let (program, url) =
+        serve("memory:", &["--tls-certificate", certificate.as_str(), "--tls-key", key.as_str()]);
+    let port = url.rsplit(':').next().expect("has a port");
+    let url = format!("https://localhost:{port}");
+    let trusted = semel_says(&format!("--store {url} --ca-file {certificate} stats --json")).json();
+    assert_eq!(trusted["records"], 0);
+    let error = semel_says(&format!("--store {url} stats")).failed();
+    for part in [&*format!("the certificate of localhost:{port} is not trusted"), "--ca-file"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let error = semel_says(&format!("--store http://localhost:{port} stats")).failed();
+    assert!(error.contains("gave no HTTP answer") && error.contains("or https://"), "{error}");
+    drop(program);
 }

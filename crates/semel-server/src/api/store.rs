@@ -65,7 +65,7 @@ impl Sight {
 
 /// See which store this server has, and what this token may do there
 ///
-/// For tools that look into the store of a running server, such as `semel --store http://HOST:4747`.
+/// For tools that look into the store of a running server, such as the command line with `--store`.
 #[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/store", tag = "look", operation_id = "store",
     responses((status = 200, description = "The store.", body = ServedStore), Looked)))]
 pub(super) async fn store(look: Look) -> Result<Answer, Problem> {
@@ -79,7 +79,7 @@ pub(super) async fn store(look: Look) -> Result<Answer, Problem> {
         survives: served.store.survives(),
         caller: caller.name().to_owned(),
         role: caller.role_word().to_owned(),
-        scope: caller.scope().iter().map(|part| part.to_string()).collect(),
+        scope: caller.scope().iter().map(ToString::to_string).collect(),
         whole_records: matches!(Sight::of(caller), Sight::Whole),
         may_act: caller.may(Need::Act),
     })
