@@ -63,6 +63,12 @@ impl FromStr for ServerUrl {
         }
         let parts = uri.into_parts();
         match (parts.scheme, parts.authority) {
+            // Behind the host, only a port is left: one that is no number must not become the usual one.
+            (Some(_), Some(authority))
+                if authority.as_str() != authority.host() && authority.port_u16().is_none() =>
+            {
+                Err(refused(format!("the port of this URL is not a number from 1 to 65535; {HOW}")))
+            }
             (Some(scheme), Some(authority)) if !authority.host().is_empty() => Ok(Self { scheme, authority }),
             _ => Err(refused(format!("the URL of a server needs a host; {HOW}"))),
         }
@@ -104,7 +110,7 @@ mod tests {
             assert!(error.contains("SEMEL_TOKEN") && error.contains("--token-file"), "{error}");
             assert!(!error.contains("s3cret"), "{error}");
         }
-        for text in ["http://", "http://h/v1", "http://h:x", "http:h"] {
+        for text in ["http://", "http://h/v1", "http://h:x", "http://h:", "http://h:99999", "http:h"] {
             let error = text.parse::<ServerUrl>().expect_err(text).to_string();
             assert!(error.contains("http://HOST:PORT"), "{error}");
         }
