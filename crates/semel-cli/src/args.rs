@@ -32,7 +32,9 @@ const STORES: &str = "Stores:\n  \
     postgres://USER@HOST/DATABASE     shared by many machines; the password in the URL, or in PGPASSWORD\n  \
     redis://HOST, rediss://HOST       shared by many machines, with TLS\n  \
     redis+cluster://HOST,HOST         a Redis Cluster; redis+sentinel://HOST for Sentinel\n  \
-    memory:                           inside this process: only for bench";
+    memory:                           inside this process: only for bench\n  \
+    http://HOST:PORT, https://…       what a running `semel serve` or `semel proxy` has, through that process;\n                                    \
+    a token in SEMEL_TOKEN or --token-file";
 
 /// What to try first.
 const EXAMPLES: &str = "Examples:\n  \
@@ -44,6 +46,7 @@ const EXAMPLES: &str = "Examples:\n  \
     semel stats                                      how many records, and which are stuck?\n  \
     semel keys list --state held                     what waits for a person\n  \
     semel keys show 3f2a9c0d                         everything about one of them\n  \
+    semel --store http://127.0.0.1:4747 keys list    what a running `semel serve` has\n  \
     semel --store postgres://db/semel check          does the store keep its promise?\n  \
     semel bench --store memory: --keys 1000000       what can a store do here?\n\n\
     Ends with code 0 if all went well, 1 if something is wrong or could not be done, 2 if the arguments\n\

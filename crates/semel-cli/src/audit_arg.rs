@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use semel_ops::operator::Audit;
 
+use crate::args::refused;
+
 /// Where actions are written down, if no option says so.
 const VARIABLE: &str = "SEMEL_AUDIT";
 
@@ -17,6 +19,16 @@ pub(crate) struct AuditArg {
 }
 
 impl AuditArg {
+    /// A server writes down what is done through it: a second log that was typed must not seem to be written.
+    pub(crate) fn refuse_for_server(&self) -> Result<(), clap::Error> {
+        match self.typed {
+            Some(_) => Err(refused(
+                "through a server, the server writes the audit log: leave --audit out, and start the server with it",
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// The log, opened before anything is done.
     pub(crate) fn open(&self) -> Result<Audit> {
         let variable = || std::env::var_os(VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from);

@@ -4,7 +4,7 @@
 //!
 //! Each command is a clap struct beside the code that runs it.
 //!
-//! - [`args`]: the command as a whole. [`store_arg`]: which store, and one that is there.
+//! - [`args`]: the command as a whole. [`store_arg`]: which store, and one that is there. [`remote`]: one behind a running server.
 //! - [`demo`]: `semel demo`, payments without semel and with it.
 //! - [`serve`]: `semel serve`, keys for workers in every language, and pages for people. [`token`]: who may ask it.
 //! - [`proxy`]: `semel proxy`, safe retries for a service that is not changed.
@@ -31,6 +31,7 @@ mod offsets;
 mod operator;
 mod proxy;
 mod receipts;
+mod remote;
 mod serve;
 mod service;
 mod shell;

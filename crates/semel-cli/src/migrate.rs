@@ -7,7 +7,7 @@ use crate::store_arg::StoreArg;
 use crate::terminal::out;
 
 pub(crate) async fn run(store: &StoreArg) -> Result<()> {
-    let store = store.address()?;
+    let store = store.address_of_store()?;
     let migrated = store.migrate().await.with_context(|| {
         format!("cannot migrate {store}; the user needs the right to make tables in its schema")
     })?;

@@ -7,10 +7,13 @@ use clap::Subcommand;
 use semel::clock::Timestamp;
 use semel_ops::format::scope;
 use semel_ops::lookup::walk::Walk;
+use semel_ops::operator::OffsetMoved;
 use semel_ops::record_json::offset::{OffsetRow, OffsetsWanted};
 use semel_stream::{Offset, Pipeline, Position};
 
 use crate::args::{Scope, refused};
+use crate::audit_arg::AuditArg;
+use crate::operator::{Actor, PipelineRef};
 use crate::store_arg::StoreArg;
 use crate::terminal::{Bar, Cell, Column, Consent, Table, counted, grouped, moment, out, style, text};
 
@@ -55,6 +58,8 @@ struct MoveArgs {
     #[arg(long, value_name = "A/B", value_parser = scope::parse)]
     scope: Option<Scope>,
     #[command(flatten)]
+    audit: AuditArg,
+    #[command(flatten)]
     consent: Consent,
 }
 
@@ -92,7 +97,7 @@ impl OffsetsArgs {
         let bar = Bar::of_ids("looking");
         let pipeline = self.pipeline.as_deref().map(Into::into);
         let wanted = OffsetsWanted { scope: self.scope.unwrap_or_default(), pipeline };
-        let mut walk = Walk::new(&*store, wanted.filter(), None);
+        let mut walk = Walk::new(&**store, wanted.filter(), None);
         while let Some(page) = walk.next().await? {
             now = page.now;
             for (id, error) in &page.damaged {
@@ -120,25 +125,41 @@ impl OffsetsArgs {
 
 impl MoveArgs {
     async fn run(self, store: &StoreArg) -> Result<()> {
-        let (_store, pipeline) = store.open_pipeline(&self.pipeline, self.scope).await?;
+        let scope = self.scope.unwrap_or_default();
+        let (store, pipeline) = store.open_pipeline(&self.pipeline, Some(scope.clone())).await?;
+        let actor = Actor::on(&store, &self.audit)?;
         let name = format!("{} of {}", text::shown(&self.stream), text::shown(&self.pipeline));
         let found = pipeline.offset(&self.stream).await?;
         if let Some(Offset { epoch: 0, .. }) = found {
-            bail!(
-                "{name} is shared by many readers, and nothing was changed: its broker keeps what was acknowledged. Have the \
-                 broker deliver again, or read it under another --pipeline name"
-            );
+            bail!(shared(&name));
         }
+        actor.must_act()?;
         let known = if found.is_none() { streams(&pipeline).await? } else { String::new() };
         let what = meaning(&name, found.as_ref(), self.to, &known);
         self.consent.ask(&what, "Move it?")?;
-        let moved = pipeline.rewind(&self.stream, self.to).await?;
-        out::line(&format!(
-            "Moved {name} to {}: whoever reads it next, from epoch {} on, begins there.",
-            place(moved.position),
-            moved.epoch.saturating_add(1)
-        ))
+        let of = PipelineRef { pipeline: &pipeline, scope: &scope, name: &self.pipeline };
+        let epoch = found.map_or(0, |offset| offset.epoch);
+        match actor.move_offset(of, &self.stream, self.to, epoch).await? {
+            OffsetMoved::Moved { epoch, .. } => out::line(&format!(
+                "Moved {name} to {}: whoever reads it next, from epoch {} on, begins there.",
+                place(self.to),
+                epoch.saturating_add(1)
+            )),
+            OffsetMoved::Shared => bail!(shared(&name)),
+            OffsetMoved::Changed => {
+                bail!(
+                    "another reader of {name} has begun meanwhile, and nothing was changed. Look again with `semel offsets`"
+                )
+            }
+        }
     }
+}
+
+fn shared(name: &str) -> String {
+    format!(
+        "{name} is shared by many readers, and nothing was changed: its broker keeps what was acknowledged. Have the broker \
+         deliver again, or read it under another --pipeline name"
+    )
 }
 
 fn table(rows: &[OffsetRow], now: Timestamp) -> Table {

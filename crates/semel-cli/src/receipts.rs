@@ -8,24 +8,20 @@ use clap::Subcommand;
 use console::Style;
 use semel::clock::Timestamp;
 use semel::record::StateKind;
-use semel::{Outcome, OutcomeKind, RecordedOnce, Resolution, Resolved};
 use semel_ops::format::scope;
 use semel_ops::lookup::walk;
+use semel_ops::operator::EventNoted;
 use semel_ops::record_json::Content;
 use semel_ops::record_json::receipt::{ReceiptView, error};
-use semel_ops::store_url::Opened;
 use semel_stream::{EventRecord, EventState, Pipeline, ReceiptFilter, ReceiptsAfter, Statistics};
-use serde_json::json;
 
 use crate::args::{Scope, at_least_one, refused};
 use crate::audit_arg::AuditArg;
 use crate::keys::{self, Found, Shown};
-use crate::operator::Actor;
-use crate::store_arg::StoreArg;
+use crate::operator::{Actor, PipelineRef};
+use crate::store_arg::{StoreArg, StoreHandle};
 use crate::terminal::{Bar, Cell, Column, Consent, Table, bytes, counted, moment, out, style, text};
 
-/// The kind of a receipt that nobody's run stands behind.
-const BY_HAND: &str = "recorded";
 const CHANGED: &str = "it changed meanwhile, and nothing was done. Look again with `semel receipts show`";
 
 #[derive(Debug, clap::Args)]
@@ -91,6 +87,8 @@ enum EventCommand {
         #[command(flatten)]
         event: EventArg,
         #[command(flatten)]
+        audit: AuditArg,
+        #[command(flatten)]
         consent: Consent,
     },
     /// Have a held event processed at its next delivery; asks first
@@ -117,9 +115,15 @@ impl ReceiptsArgs {
         match self.command {
             None => self.list(store).await,
             Some(EventCommand::Show { event, outcome, json }) => {
-                event.known(store).await.and_then(|(_, found)| keys::show(&found, Shown { outcome, json }))
+                let (store, found) = event.known(store).await?;
+                if outcome {
+                    store.must_show_content()?;
+                }
+                keys::show(&found, Shown { outcome, json })
             }
-            Some(EventCommand::Record { event, consent }) => event.record(store, consent).await,
+            Some(EventCommand::Record { event, audit, consent }) => {
+                event.record(store, &audit, consent).await
+            }
             Some(EventCommand::Release { event, reason, audit, consent }) => {
                 let (store, found) = event.known(store).await?;
                 keys::release(Actor::on(&store, &audit)?, &found, &reason, consent).await
@@ -158,15 +162,16 @@ impl ReceiptsArgs {
         drop(bar);
         let events = newest.sorted();
         if self.json {
-            return events.iter().try_for_each(|event| out::json(&ReceiptView::of(event, Content::Base64)));
+            let content = store.content();
+            return events.iter().try_for_each(|event| out::json(&ReceiptView::of(event, content)));
         }
-        let now = walk::now(&*store).await?;
+        let now = walk::now(&**store).await?;
         if seen == 0 {
             let is_any = filter.states.is_empty() && filter.event.is_none();
             let which = if is_any { "no events" } else { "no such events" };
             return out::quiet(&format!("{name} has {which} in {address}."));
         }
-        table(&events, now).print()?;
+        table(&events, now, store.content()).print()?;
         out::quiet(&footer(&counts, seen, events.len() as u64))
     }
 }
@@ -195,7 +200,7 @@ impl Newest {
     }
 }
 
-fn table(events: &[EventRecord], now: Timestamp) -> Table {
+fn table(events: &[EventRecord], now: Timestamp, content: Content) -> Table {
     let mut table = Table::new(vec![
         Column::elastic("event", 12),
         Column::whole("state"),
@@ -211,7 +216,7 @@ fn table(events: &[EventRecord], now: Timestamp) -> Table {
             Cell::new(&event.attempts.to_string()),
             Cell::new(&event.duplicates.to_string()),
             Cell::new(&moment::relative(event.since, now)),
-            Cell::new(&said(event)),
+            Cell::new(&said(event, content)),
         ]);
     }
     table
@@ -227,11 +232,12 @@ fn colour(state: EventState) -> Style {
 }
 
 /// What the command printed, why it failed, or who works on it: enough to know it again.
-fn said(event: &EventRecord) -> String {
+fn said(event: &EventRecord, content: Content) -> String {
     match (&event.outcome, &event.who_or_why) {
         (Some(outcome), _) if event.state == EventState::DeadLetter => {
             error(outcome).unwrap_or_else(|| "nobody knows why".to_owned())
         }
+        (Some(outcome), _) if content == Content::Hidden => bytes::size(outcome.bytes().len() as u64),
         (Some(outcome), _) => match std::str::from_utf8(outcome.bytes()) {
             Ok(text) => text.lines().next().unwrap_or_default().trim().to_owned(),
             Err(_) => bytes::size(outcome.bytes().len() as u64),
@@ -262,15 +268,15 @@ fn footer(counts: &Statistics, seen: u64, shown: u64) -> String {
 
 impl EventArg {
     /// Its pipeline, on a store that is there, and its record, if there is one.
-    async fn find(&self, store: &StoreArg) -> Result<(Opened, Pipeline, Option<Found>)> {
+    async fn find(&self, store: &StoreArg) -> Result<(StoreHandle, Pipeline, Option<Found>)> {
         let (store, pipeline) = store.open_pipeline(&self.pipeline, self.scope.clone()).await?;
         let record = pipeline.semel().get(&pipeline.receipt_key(&self.event)?).await?;
-        let now = walk::now(&*store).await?;
+        let now = walk::now(&**store).await?;
         Ok((store, pipeline, record.map(|record| Found { record: Arc::new(record), now })))
     }
 
     /// The record of the event, which must be there.
-    async fn known(&self, store: &StoreArg) -> Result<(Opened, Found)> {
+    async fn known(&self, store: &StoreArg) -> Result<(StoreHandle, Found)> {
         let (store, _, found) = self.find(store).await?;
         let found = found.with_context(|| {
             format!(
@@ -284,41 +290,33 @@ impl EventArg {
     }
 
     /// Notes an event as processed.
-    async fn record(&self, store: &StoreArg, consent: Consent) -> Result<()> {
-        let (_store, pipeline, found) = self.find(store).await?;
+    async fn record(&self, store: &StoreArg, audit: &AuditArg, consent: Consent) -> Result<()> {
+        let (store, pipeline, found) = self.find(store).await?;
+        let actor = Actor::on(&store, audit)?;
         let name = format!("event {} of {}", text::shown(&self.event), text::shown(&self.pipeline));
         let standing = found.as_ref().map_or_else(|| "Nobody has processed it.".to_owned(), standing);
         let state = found.map(|found| found.record.state.kind());
         if state == Some(StateKind::Done) {
             return out::line(&format!("{name} has a receipt already, and nothing was changed. {standing}"));
         }
+        actor.must_act()?;
         let what = format!(
             "{name}: {standing}\nIt becomes processed for good, without being processed now: whoever delivers it again is told that it \
              is a\nduplicate, and its offset moves on. That cannot be undone."
         );
         consent.ask(&what, "Note it as processed?")?;
-        let outcome = Outcome::new(OutcomeKind::from_word(BY_HAND), "")
-            .details(&json!({ "by": "semel receipts record" }));
-        if state == Some(StateKind::Held) {
-            let key = pipeline.receipt_key(&self.event)?;
-            if pipeline.semel().resolve(&key, Resolution::Done(outcome)).await? == Resolved::NotHeld {
-                bail!(CHANGED);
+        let scope = self.scope.clone().unwrap_or_default();
+        let of = PipelineRef { pipeline: &pipeline, scope: &scope, name: &self.pipeline };
+        match actor.record_event(of, &self.event).await? {
+            EventNoted::Recorded | EventNoted::AlreadyRecorded => {
+                out::line(&format!("Noted: {name} counts as processed."))
             }
-        } else {
-            recorded(pipeline.record([(&self.event, outcome)]).await?)?;
+            EventNoted::Busy { owner } => bail!(
+                "nothing was changed: {} is processing it. Wait for that one, or stop it and `semel receipts release` the event",
+                text::shown(&owner)
+            ),
+            EventNoted::Changed => bail!(CHANGED),
         }
-        out::line(&format!("Noted: {name} counts as processed."))
-    }
-}
-
-fn recorded(answers: Vec<semel::Result<RecordedOnce>>) -> Result<()> {
-    match answers.into_iter().next().transpose()? {
-        Some(RecordedOnce::Recorded(_) | RecordedOnce::Replay(_)) => Ok(()),
-        Some(RecordedOnce::Busy(busy)) => bail!(
-            "nothing was changed: {} is processing it. Wait for that one, or stop it and `semel receipts release` the event",
-            text::shown(busy.owner())
-        ),
-        Some(RecordedOnce::Held(_) | RecordedOnce::Mismatch(_)) | None => bail!(CHANGED),
     }
 }
 
@@ -331,6 +329,8 @@ fn standing(found: &Found) -> String {
 
 #[cfg(test)]
 mod tests {
+    use semel::Outcome;
+
     use super::*;
 
     fn event(name: &str, micros: u64) -> EventRecord {
@@ -358,10 +358,10 @@ mod tests {
     #[test]
     fn an_event_says_its_first_line_and_a_dead_letter_its_error() {
         let mut event = event("a", 1);
-        assert_eq!(said(&event), "paid");
+        assert_eq!(said(&event, Content::Base64), "paid");
         event.state = EventState::DeadLetter;
         event.outcome = Some(semel_stream::dead_letter(3, "too large"));
-        assert_eq!(said(&event), "too large");
+        assert_eq!(said(&event, Content::Base64), "too large");
         let view = ReceiptView::of(&event, Content::Base64);
         assert_eq!((view.error.as_deref(), &*view.state), (Some("too large"), "dead_letter"));
     }

@@ -47,7 +47,7 @@ impl WatchArgs {
         let (mut before, mut drawn, mut looks): (Option<Look>, usize, usize) = (None, 0, 0);
         loop {
             let started = watch.elapsed();
-            let now = moment::shown(walk::now(&*store).await?);
+            let now = moment::shown(walk::now(&**store).await?);
             let look = Look { tally: stats::count(&store).await?, at: watch.elapsed(), clock: now };
             drawn = self.draw(&address, before.as_ref(), &look, drawn)?;
             before = Some(look);

@@ -8,6 +8,7 @@
 //! - [`lookup`]: through a store page by page, by id prefix, and what such a walk counts.
 //! - [`operator`]: what operators do to records that are not theirs, one or many, and the audit log of it.
 //! - [`access_log`]: lines about requests, of the proxy and of the claim server.
+//! - [`served_store`]: what a running server says of its store, exactly, to tools elsewhere.
 //! - [`missing_feature()`]: what a build says that was made without a feature.
 
 pub mod access_log;
@@ -16,6 +17,7 @@ pub mod lookup;
 mod missing_feature;
 pub mod operator;
 pub mod record_json;
+pub mod served_store;
 pub mod store_setting;
 pub mod store_url;
 

@@ -9,7 +9,8 @@ use semel::record::Record;
 use semel::{Error, ErrorKind, OperatorAnswer, RecordId, Result};
 use semel_ops::format::record::since;
 use semel_ops::lookup::Selection;
-use semel_ops::operator::{Many, Operator, Settlement, act_on_all};
+use semel_ops::operator::{EventNoted, Many, OffsetMoved, Operator, Settlement, act_on_all};
+use semel_stream::{Pipeline, Position};
 
 use crate::access::Caller;
 use crate::monitoring::{DecisionKind, Seen};
@@ -121,6 +122,42 @@ pub async fn act_on_shown(
             many.count(act(record).await);
         }
         Ok(many)
+    })
+    .await
+}
+
+/// Notes an event as processed. The caller must be allowed to, and reach the pipeline.
+pub async fn record_event(
+    served: &Arc<AppState>,
+    caller: &Caller,
+    pipeline: Pipeline,
+    event: String,
+) -> Result<EventNoted> {
+    let (served, name) = (Arc::clone(served), caller.name().to_owned());
+    to_the_end(async move {
+        let operator = Operator { semel: &served.semel, audit: &served.audit, name: &name };
+        let noted = operator.record_event(&pipeline, &event).await;
+        served.census.look_soon();
+        noted
+    })
+    .await
+}
+
+/// Moves the offset of a stream, if it is still in this epoch. The caller must be allowed to, and reach the pipeline.
+pub async fn move_offset(
+    served: &Arc<AppState>,
+    caller: &Caller,
+    pipeline: Pipeline,
+    stream: String,
+    to: Option<Position>,
+    epoch: Option<u64>,
+) -> Result<OffsetMoved> {
+    let (served, name) = (Arc::clone(served), caller.name().to_owned());
+    to_the_end(async move {
+        let operator = Operator { semel: &served.semel, audit: &served.audit, name: &name };
+        let moved = operator.move_offset(&pipeline, &stream, to, epoch).await;
+        served.census.look_soon();
+        moved
     })
     .await
 }

@@ -160,7 +160,7 @@ impl ConsumeArgs {
                 return Err(refused(&format!("{option} is 0; give at least 1ms")).into());
             }
         }
-        let (address, source) = (store.address()?, source(self.source.as_deref())?);
+        let (address, source) = (store.address_of_store()?, source(self.source.as_deref())?);
         let mut signals = StopSignals::new().context("signals cannot be listened for")?;
         let screen = Screen::new();
         let store = store.open().await?;

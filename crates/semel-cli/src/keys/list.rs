@@ -57,11 +57,14 @@ impl ListArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let limit = (!self.all).then_some(at_least_one("--limit", self.limit)?.get());
         let store = store.open_existing().await?;
+        if self.outcome {
+            store.must_show_content()?;
+        }
         if let (Some(limit), true) = (limit, self.sort != Order::Id) {
             return self.sorted(&store, limit).await;
         }
         let content = content(self.outcome);
-        let mut walk = self.selection().walk(&*store, self.after.as_ref().map(IdPrefix::last)).await?;
+        let mut walk = self.selection().walk(&**store, self.after.as_ref().map(IdPrefix::last)).await?;
         let (mut shown, mut last) = (0_usize, None);
         let bar = Bar::of_ids("looking");
         let mut rows = Vec::new();

@@ -58,6 +58,7 @@ impl ManyArgs {
                 counted(most, "record")
             ));
         }
+        actor.must_act()?;
         let question = format!("{} {}?", action.verb(), counted(most, "record"));
         consent.ask(&format!("{}\n{}", found.text(selection), action.warning()), &question)?;
         let bar = Bar::of_records("acting", most);

@@ -80,7 +80,7 @@ impl ReleaseArgs {
         match target {
             Target::One(selector) => {
                 self.many.refuse_for_one()?;
-                let found = selector.find(&*store).await?;
+                let found = selector.find(&**store).await?;
                 release(actor, &found, &self.reason, self.consent).await
             }
             Target::Many(selection) => {
@@ -93,6 +93,7 @@ impl ReleaseArgs {
 
 /// Has the next claim run, whatever the present run is up to.
 pub(crate) async fn release(actor: Actor<'_>, found: &Found, reason: &str, consent: Consent) -> Result<()> {
+    actor.must_act()?;
     let shown = described(found);
     match &found.record.state {
         State::Running(running) => {
@@ -143,7 +144,7 @@ impl ResolveArgs {
         match target {
             Target::One(selector) => {
                 many.refuse_for_one()?;
-                resolve(actor, &selector.find(&*store).await?, settlement, consent).await
+                resolve(actor, &selector.find(&**store).await?, settlement, consent).await
             }
             Target::Many(selection) => {
                 many.run(&store, actor, &selection, &Action::Resolve(settlement), consent).await
@@ -158,6 +159,7 @@ async fn resolve(actor: Actor<'_>, found: &Found, settlement: Settlement, consen
     if !matches!(found.record.state, State::Held(_)) {
         bail!("{shown}\nIt is not held, and nothing was changed: {}", instead(found));
     }
+    actor.must_act()?;
     let resolution = settlement.resolution(&found.record).map_err(|error| hinted(&found.record, error))?;
     let (what, question, done) = match (&settlement, &resolution) {
         (_, Resolution::Release { .. }) => (

@@ -31,7 +31,10 @@ impl ShowArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let selector = self.key.selector()?;
         let store = store.open_existing().await?;
-        let found = selector.find(&*store).await?;
+        if self.outcome {
+            store.must_show_content()?;
+        }
+        let found = selector.find(&**store).await?;
         show(&found, Shown { outcome: self.outcome, json: self.json })
     }
 }

@@ -41,14 +41,15 @@ impl ExportArgs {
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
         let address = store.address()?;
         let store = store.open_existing().await?;
+        store.must_show_content()?;
         let to = self.to.as_deref().map_or("standard output".into(), |path| path.display().to_string());
-        let Some(mut sink) = self.begin(&address, &*store).await? else {
+        let Some(mut sink) = self.begin(&address, &**store).await? else {
             eprintln!("{to} is complete: there is nothing to go on with.");
             return Ok(());
         };
         let (before, mut running, mut unreadable) = (sink.records, 0_u64, 0_u64);
         let bar = Bar::of_ids("exporting");
-        let mut walk = Walk::new(&*store, Filter::default(), sink.after.as_ref().map(IdPrefix::last));
+        let mut walk = Walk::new(&**store, Filter::default(), sink.after.as_ref().map(IdPrefix::last));
         while let Some(page) = walk.next().await? {
             for record in &page.records {
                 running = running.saturating_add(u64::from(matches!(record.state, State::Running(_))));

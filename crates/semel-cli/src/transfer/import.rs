@@ -60,7 +60,7 @@ impl ImportArgs {
     /// A file is read twice: first to see that every line is whole, so that a damaged one refuses the import before anything is
     /// written. Standard input cannot be: it is written up to the damaged line, and that is said.
     pub(crate) async fn run(self, store: &StoreArg) -> Result<()> {
-        let address = store.address()?;
+        let address = store.address_of_store()?;
         let report = match self.from.as_ref().filter(|path| path.as_os_str() != "-") {
             Some(path) => {
                 let open = || {

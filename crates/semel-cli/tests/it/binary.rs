@@ -17,7 +17,12 @@ pub(crate) struct Ran {
 /// The binary, with nothing of this process's own surroundings that could change what it does.
 pub(crate) fn semel() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
-    command.env_remove("SEMEL_STORE").env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+        .env_remove("SEMEL_STORE")
+        .env_remove("SEMEL_TOKEN")
+        .env_remove("SEMEL_TOKENS")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null());
     command
 }
 

@@ -27,6 +27,7 @@ mod place;
 mod proxy_check;
 mod receipts;
 mod records;
+mod remote;
 mod request_log;
 mod scale;
 mod serve;
@@ -39,7 +40,7 @@ mod terminal;
 mod tools;
 mod transfer;
 
-/// Runs each test on every store: to add one is a line here.
+/// Runs each test on every store, and through every process that may have one: to add one is a line here.
 #[macro_export]
 macro_rules! on_every_store {
     ($($name:ident)*) => {
@@ -47,6 +48,8 @@ macro_rules! on_every_store {
         $crate::on_every_store!(@ postgres [$($name)*]);
         $crate::on_every_store!(@ redis [$($name)*]);
         $crate::on_every_store!(@ redis_cluster [$($name)*]);
+        $crate::on_every_store!(@ behind_a_server [$($name)*]);
+        $crate::on_every_store!(@ beside_a_proxy [$($name)*]);
     };
     (@ $store:ident [$($name:ident)*]) => {
         mod $store {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use semel::clock::Timestamp;
 use semel::record::Record;
-use semel::store::{Answer, Filter, Scan, Store};
+use semel::store::{Answer, Filter, Page as StorePage, Scan, Store};
 use semel::{Error, RecordId, Result};
 
 /// How many records a page has at most.
@@ -17,11 +17,7 @@ const FIRST_PAGE_RECORDS: usize = 16;
 
 /// A walk through a store.
 pub struct Walk<'a> {
-    store: &'a dyn Store,
-    filter: Filter,
-    after: Option<RecordId>,
-    page_records: usize,
-    at_end: bool,
+    pages: Pages<'a>,
 }
 
 /// Some records, and the store's now when they were read.
@@ -39,24 +35,23 @@ pub struct Page {
 impl<'a> Walk<'a> {
     /// Through all records that match, from behind `after` on.
     pub fn new(store: &'a dyn Store, filter: Filter, after: Option<RecordId>) -> Self {
-        // The first page is small: it is not known yet how large records are.
-        Self { store, filter, after, page_records: FIRST_PAGE_RECORDS, at_end: false }
+        Self { pages: Pages::new(store, filter, after) }
     }
 
     /// Where the walk is; `None` at its end.
     pub fn after(&self) -> Option<RecordId> {
-        self.after.filter(|_| !self.at_end)
+        self.pages.after()
     }
 
     /// Goes on behind this record, which the walk has passed.
     pub(super) fn go_back_to(&mut self, id: RecordId) {
-        self.after = Some(id);
-        self.at_end = false;
+        self.pages.after = Some(id);
+        self.pages.at_end = false;
     }
 
     /// Whether there are no more.
     pub fn is_at_end(&self) -> bool {
-        self.at_end
+        self.pages.at_end
     }
 
     /// The next page, which may be empty; `None` at the end.
@@ -66,22 +61,52 @@ impl<'a> Walk<'a> {
 
     /// The next page with at most so many records; with fewer, if records are large.
     pub async fn next_of(&mut self, limit: usize) -> Result<Option<Page>> {
-        if self.at_end {
+        let Some(Answer { now, value: mut page, .. }) = self.pages.next_of(limit).await? else {
             return Ok(None);
-        }
-        let scan =
-            Scan { filter: self.filter.clone(), after: self.after, limit: limit.min(self.page_records) };
-        let Answer { now, value: mut page, .. } = self.store.scan(scan).await?;
-        self.page_records = next_size(&page.records);
-        match page.next {
-            Some(next) => self.after = Some(next),
-            None => self.at_end = true,
-        }
+        };
         let all = page.records.len();
         page.records.retain(|record| record.is_live(now));
         let past = all.saturating_sub(page.records.len());
         let records = page.records.into_iter().map(|record| record.seen_at(now)).collect();
         Ok(Some(Page { records, damaged: page.damaged, past, now }))
+    }
+}
+
+/// The pages of a store exactly as it has them: with records past their time, and none turned into what people see.
+pub struct Pages<'a> {
+    store: &'a dyn Store,
+    filter: Filter,
+    after: Option<RecordId>,
+    page_records: usize,
+    at_end: bool,
+}
+
+impl<'a> Pages<'a> {
+    /// Of all records that match, from behind `after` on.
+    pub fn new(store: &'a dyn Store, filter: Filter, after: Option<RecordId>) -> Self {
+        // The first page is small: it is not known yet how large records are.
+        Self { store, filter, after, page_records: FIRST_PAGE_RECORDS, at_end: false }
+    }
+
+    /// Where to go on; `None` at the end.
+    pub fn after(&self) -> Option<RecordId> {
+        self.after.filter(|_| !self.at_end)
+    }
+
+    /// The next page with at most so many records; with fewer, if records are large. `None` at the end.
+    pub async fn next_of(&mut self, limit: usize) -> Result<Option<Answer<StorePage>>> {
+        if self.at_end {
+            return Ok(None);
+        }
+        let scan =
+            Scan { filter: self.filter.clone(), after: self.after, limit: limit.min(self.page_records) };
+        let answer = self.store.scan(scan).await?;
+        self.page_records = next_size(&answer.value.records);
+        match answer.value.next {
+            Some(next) => self.after = Some(next),
+            None => self.at_end = true,
+        }
+        Ok(Some(answer))
     }
 }
 

@@ -56,7 +56,7 @@ impl Operator<'_> {
     }
 
     fn asked<'b>(&'b self, record: &'b Record, action: Action, reason: &'b str) -> Entry<'b> {
-        let (key, seen) = (&record.key, record.state.kind());
+        let (key, seen) = (&record.key, Some(record.state.kind()));
         Entry { caller: self.name, action, key, seen, reason, result: Noted::Asked }
     }
 
@@ -66,10 +66,14 @@ impl Operator<'_> {
             Err(error) if error.kind() == ErrorKind::Unknown => Noted::Unknown,
             Ok(OperatorAnswer::NotHeld | OperatorAnswer::Changed) | Err(_) => Noted::Refused,
         };
+        self.note_result(asked, result).await;
+        settled
+    }
+
+    pub(super) async fn note_result(&self, asked: Entry<'_>, result: Noted) {
         if let Err(error) = self.audit.note(Entry { result, ..asked }).await {
             // What was done is done; that it was asked for is written down.
             tracing::error!(key = %asked.key.id().short(), %error, "semel: the end of an action was not written to the audit log");
         }
-        settled
     }
 }

@@ -40,6 +40,10 @@ pub enum Action {
     Release,
     /// Settles a held record with an outcome.
     Complete,
+    /// Notes an event as processed that was not.
+    RecordEvent,
+    /// Moves the offset of a stream.
+    MoveOffset,
 }
 
 /// What became of it.
@@ -65,8 +69,8 @@ pub struct Entry<'a> {
     pub action: Action,
     /// To what.
     pub key: &'a Key,
-    /// The state that the operator saw.
-    pub seen: StateKind,
+    /// The state that the operator saw; `None` if there was no record.
+    pub seen: Option<StateKind>,
     /// Why, in the operator's words.
     pub reason: &'a str,
     /// How far it got.
@@ -83,7 +87,7 @@ struct Line<'a> {
     scope: Vec<&'a str>,
     operation: &'a str,
     name: &'a str,
-    seen: &'static str,
+    seen: Option<&'static str>,
     reason: &'a str,
     result: Noted,
 }
@@ -134,7 +138,7 @@ impl Audit {
             scope: entry.key.scope().collect(),
             operation: entry.key.operation(),
             name: entry.key.name(),
-            seen: entry.seen.as_str(),
+            seen: entry.seen.map(StateKind::as_str),
             reason: cut(entry.reason),
             result: entry.result,
         };
@@ -281,7 +285,7 @@ mod tests {
     use super::*;
 
     fn entry<'a>(key: &'a Key, reason: &'a str) -> Entry<'a> {
-        let (seen, result) = (StateKind::Held, Noted::Asked);
+        let (seen, result) = (Some(StateKind::Held), Noted::Asked);
         Entry { caller: "ann", action: Action::Release, key, seen, reason, result }
     }
 

@@ -3,13 +3,16 @@
 //! - [`supplied`](Settlement): what a held record is settled with, and whether a retry could get it.
 //! - [`audit`](Audit): the log of actions. [`action`](Operator): one action on one record.
 //! - [`many`](act_on_all): the same action on every record of a selection.
+//! - [`pipeline`](EventNoted): events noted as processed, and offsets that are moved.
 
 mod action;
 mod audit;
 mod many;
+mod pipeline;
 mod supplied;
 
 pub use action::Operator;
 pub use audit::{Action, Audit, Entry, Noted};
 pub use many::{Many, act_on_all};
+pub use pipeline::{EventNoted, OffsetMoved};
 pub use supplied::{Settlement, SuppliedResponse};

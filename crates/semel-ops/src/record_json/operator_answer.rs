@@ -1,10 +1,10 @@
 //! What became of an operator's action.
 
 use semel::OperatorAnswer;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What became of an operator's action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = OperatorAnswer))]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum OperatorAnswerView {
@@ -25,6 +25,17 @@ impl From<OperatorAnswer> for OperatorAnswerView {
             OperatorAnswer::Resolved => Self::Resolved,
             OperatorAnswer::NotHeld => Self::NotHeld,
             OperatorAnswer::Changed => Self::Changed,
+        }
+    }
+}
+
+impl From<OperatorAnswerView> for OperatorAnswer {
+    fn from(view: OperatorAnswerView) -> Self {
+        match view {
+            OperatorAnswerView::Released => Self::Released,
+            OperatorAnswerView::Resolved => Self::Resolved,
+            OperatorAnswerView::NotHeld => Self::NotHeld,
+            OperatorAnswerView::Changed => Self::Changed,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use semel::{Error, ErrorKind, Result};
 
 use super::opened::{Migrated, Opened, Pending};
+use super::server::ServerUrl;
 use super::{file, memory, postgres, redis};
 
 /// The store of whoever names none.
@@ -14,7 +15,7 @@ pub const DEFAULT: &str = "file:./semel-data";
 
 /// What there is, for whoever asked for something else.
 const AVAILABLE: &str = "there are `file:FOLDER`, `memory:`, `postgres://USER@HOST/DATABASE`, `redis://HOST`, \
-                         `redis+cluster://HOST,HOST` and `redis+sentinel://HOST`";
+                         `redis+cluster://HOST,HOST`, `redis+sentinel://HOST`, and `http://HOST:PORT` for a running server";
 /// What stands where a password was.
 const HIDDEN: &str = "***";
 /// Parameters whose value is a secret, by a part of their name.
@@ -32,13 +33,15 @@ pub enum Address {
     Postgres(Url),
     /// `redis://…`, `rediss://…`, and the same with `+cluster` or `+sentinel`.
     Redis(Url),
+    /// `http://…` or `https://…`: a running server that has the store. Tools look into it there; no program opens it.
+    Server(ServerUrl),
 }
 
 impl Address {
     /// Whether it holds something that must not be shown.
     pub fn has_password(&self) -> bool {
         match self {
-            Self::Memory | Self::File(_) => false,
+            Self::Memory | Self::File(_) | Self::Server(_) => false,
             Self::Postgres(url) | Self::Redis(url) => url.to_string() != url.with_password(),
         }
     }
@@ -50,6 +53,7 @@ impl Address {
             Self::File(folder) => at_once(file::open(folder)),
             Self::Postgres(url) => postgres::open(url),
             Self::Redis(url) => redis::open(url),
+            Self::Server(url) => at_once(Err(url.is_no_store())),
         }
     }
 
@@ -58,7 +62,7 @@ impl Address {
         match self {
             Self::Memory => at_once(Err(memory::elsewhere())),
             Self::File(folder) => at_once(file::open_existing(folder)),
-            Self::Postgres(_) | Self::Redis(_) => self.open(),
+            Self::Postgres(_) | Self::Redis(_) | Self::Server(_) => self.open(),
         }
     }
 
@@ -66,7 +70,7 @@ impl Address {
     pub fn open_to_check(&self) -> Pending<'_, Opened> {
         match self {
             Self::Postgres(url) => postgres::open_to_check(url),
-            Self::Memory | Self::File(_) | Self::Redis(_) => self.open_existing(),
+            Self::Memory | Self::File(_) | Self::Redis(_) | Self::Server(_) => self.open_existing(),
         }
     }
 
@@ -74,7 +78,7 @@ impl Address {
     pub fn open_with_room(&self, records: usize) -> Pending<'_, Opened> {
         match self {
             Self::Memory => at_once(Ok(memory::open_with_room(records))),
-            Self::File(_) | Self::Postgres(_) | Self::Redis(_) => self.open(),
+            Self::File(_) | Self::Postgres(_) | Self::Redis(_) | Self::Server(_) => self.open(),
         }
     }
 
@@ -83,6 +87,7 @@ impl Address {
         match self {
             Self::Memory | Self::File(_) | Self::Redis(_) => at_once(Ok(Migrated::NothingToDo)),
             Self::Postgres(url) => postgres::migrate(url),
+            Self::Server(url) => at_once(Err(url.is_no_store())),
         }
     }
 }
@@ -113,6 +118,7 @@ impl FromStr for Address {
             Some(("postgres" | "postgresql", _)) => {
                 refused("a PostgreSQL store needs a server: use `postgres://USER@HOST/DATABASE`".to_owned())
             }
+            Some(("http" | "https", _)) => text.parse().map(Self::Server),
             Some((scheme, rest)) if is_redis(scheme) => {
                 if has_host(rest) {
                     Ok(Self::Redis(Url::new(text)))
@@ -142,6 +148,7 @@ impl fmt::Display for Address {
             Self::Memory => f.write_str("memory:"),
             Self::File(folder) => write!(f, "file:{}", folder.display()),
             Self::Postgres(url) | Self::Redis(url) => url.fmt(f),
+            Self::Server(url) => url.fmt(f),
         }
     }
 }
@@ -241,6 +248,8 @@ mod tests {
             "redis+cluster://a:1,b:2",
             "rediss+cluster://a:1",
             "redis+sentinel://a:26379/mymaster",
+            "http://127.0.0.1:4747",
+            "https://semel.example",
         ] {
             assert_eq!(text.parse::<Address>().expect("is fine").to_string(), text);
         }

@@ -19,6 +19,7 @@
 //! - [`opened`](Opened): a store, and what tools want to know of it.
 //! - [`not_ready`](NotReady): why a store takes no new claims, in a few words. `probe`: small asks that find it out.
 //! - `memory`, `file`, `postgres`, `redis`: how each of them is opened and looked at.
+//! - [`server`](ServerUrl): a running server, which has its store for itself.
 
 mod address;
 mod file;
@@ -30,7 +31,9 @@ mod postgres;
 mod probe;
 #[cfg_attr(not(feature = "redis"), path = "no_redis.rs")]
 mod redis;
+mod server;
 
 pub use address::{Address, DEFAULT, Url};
 pub use not_ready::NotReady;
-pub use opened::{Migrated, Opened, WakeUps};
+pub use opened::{Migrated, Opened, OperatedStore, Pending, WakeUps};
+pub use server::ServerUrl;

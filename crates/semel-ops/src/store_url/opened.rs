@@ -13,7 +13,7 @@ use crate::lookup::Counted;
 use crate::lookup::walk::Walk;
 
 /// An answer that takes a while.
-pub(super) type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 /// A store that was opened by its address.
 pub struct Opened {
@@ -26,10 +26,11 @@ pub struct Opened {
 }
 
 /// What tools want to know of a store beyond the four methods.
-pub(super) trait OperatedStore: Send + Sync {
+pub trait OperatedStore: Send + Sync {
     /// What acknowledgements survive, in words, by what was found.
     fn survives(&self) -> String;
 
+    /// Reads everything that the promise depends on.
     fn check(&self) -> Pending<'_, Vec<Finding>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
@@ -54,10 +55,12 @@ pub(super) trait OperatedStore: Send + Sync {
         Box::pin(probe::load(store))
     }
 
+    /// Wakes those who wait in this engine as soon as another process settles their record, if the store can.
     fn wake_ups(&self, _semel: &Semel) -> Option<WakeUps> {
         None
     }
 
+    /// How many records there are, if that is known without looking through all.
     fn count(&self) -> Option<u64> {
         None
     }
@@ -95,7 +98,8 @@ pub enum Migrated {
 }
 
 impl Opened {
-    pub(super) fn new(store: Arc<dyn Store>, operated: impl OperatedStore + 'static) -> Self {
+    /// A store, and what tools want to know of it.
+    pub fn new(store: Arc<dyn Store>, operated: impl OperatedStore + 'static) -> Self {
         let demand = DurabilityDemand::AsConfigured;
         let settings = operated.broken_settings().is_none().then(|| SettingsWatch::new(demand, &[]));
         Self { store, operated: Box::new(operated), demand, settings }

@@ -103,7 +103,7 @@ async fn what_others_can_reach_shows_no_keys_without_tokens() {
     let port = proxy.admin().expect("listens").port();
     let admin = std::net::SocketAddr::from(([127, 0, 0, 1], port));
     for (path, status) in
-        [("/healthz", 200), ("/metrics", 200), ("/", 404), ("/keys", 404), ("/v1/records", 404)]
+        [("/healthz", 200), ("/metrics", 200), ("/", 404), ("/keys", 404), ("/v1/records", 403)]
     {
         assert_eq!(get(admin, path).await.0, status, "{path}");
     }

@@ -3,7 +3,9 @@
 //! - `router`: which path is answered by what. [`problem`]: how a request is refused.
 //! - `ask`: who asks and what, in strict JSON and strict URLs. `wire`: what goes over the wire, as types.
 //! - `claim`, `settle`: what workers ask. `permit_text`: a permit that another server can go on with.
-//! - `records`, `stats`, `pipelines`: what people and tools look at. `operators`: what they do. `events`: what happens now.
+//! - `records`, `stats`, `pipelines`: what people and tools look at. `operators`, `pipeline_actions`: what they do.
+//!   `events`: what happens now.
+//! - `store`: records exactly as they are kept, for tools that look into the store of a running server.
 //! - `openapi`, `docs`: all of this described, for programs and for people.
 //! - [`state`](ApiState): what is kept between requests.
 
@@ -16,6 +18,7 @@ mod events;
 mod openapi;
 mod operators;
 mod permit_text;
+mod pipeline_actions;
 mod pipelines;
 pub mod problem;
 mod records;
@@ -23,6 +26,7 @@ mod router;
 mod settle;
 mod state;
 mod stats;
+mod store;
 mod wire;
 
 pub use problem::Problem;

@@ -10,7 +10,7 @@ use utoipa::{IntoResponses, Modify, OpenApi};
 
 use super::problem::{Code, Problem, Written};
 use super::records::StateName;
-use super::{claim, docs, events, operators, pipelines, records, settle, stats};
+use super::{claim, docs, events, operators, pipeline_actions, pipelines, records, settle, stats, store};
 
 /// The document.
 #[derive(OpenApi)]
@@ -50,6 +50,13 @@ use super::{claim, docs, events, operators, pipelines, records, settle, stats};
         pipelines::receipts,
         operators::release,
         operators::resolve,
+        pipeline_actions::record_event,
+        pipeline_actions::move_offset,
+        store::store,
+        store::scan,
+        store::load,
+        store::check,
+        store::sweep,
         events::events,
         docs::document,
         docs::page

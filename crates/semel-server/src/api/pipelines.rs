@@ -127,7 +127,11 @@ fn tenant(query: &mut Query, caller: &Caller) -> Vec<Box<str>> {
 }
 
 /// The tenant of a pipeline that this caller reaches: the pipeline's name is the last part of its records' scopes.
-fn of_pipeline(caller: &Caller, scope: Vec<Box<str>>, pipeline: &str) -> Result<Vec<Box<str>>, Problem> {
+pub(super) fn of_pipeline(
+    caller: &Caller,
+    scope: Vec<Box<str>>,
+    pipeline: &str,
+) -> Result<Vec<Box<str>>, Problem> {
     let mut whole = scope.clone();
     whole.push(pipeline.trim().into());
     if whole.starts_with(caller.scope()) {

@@ -271,7 +271,7 @@ pub(super) fn written(view: &impl Serialize) -> Result<Box<RawValue>, Problem> {
         .map_err(|error| Problem::new(Code::Corrupt, format!("the answer cannot be written: {error}")))
 }
 
-fn state(word: &str) -> Result<StateKind, Problem> {
+pub(super) fn state(word: &str) -> Result<StateKind, Problem> {
     let found = StateKind::ALL.into_iter().find(|state| state.as_str() == word);
     found.ok_or_else(|| Problem::invalid("state: write running, done, released or held"))
 }

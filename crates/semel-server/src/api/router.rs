@@ -7,7 +7,7 @@ use axum::routing::{MethodRouter, get, post};
 
 #[cfg(feature = "openapi")]
 use super::docs;
-use super::{claim, events, operators, pipelines, records, settle, stats};
+use super::{claim, events, operators, pipeline_actions, pipelines, records, settle, stats, store};
 use crate::state::AppState;
 
 /// Everything under `/v1`, the OpenAPI document, and its page.
@@ -45,6 +45,13 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<AppState>>)> {
         ("/v1/receipts", get(pipelines::receipts)),
         ("/v1/records/{id}/release", post(operators::release)),
         ("/v1/records/{id}/resolve", post(operators::resolve)),
+        ("/v1/receipts/record", post(pipeline_actions::record_event)),
+        ("/v1/offsets/move", post(pipeline_actions::move_offset)),
+        ("/v1/store", get(store::store)),
+        ("/v1/store/scan", get(store::scan)),
+        ("/v1/store/load", get(store::load)),
+        ("/v1/store/check", get(store::check)),
+        ("/v1/store/sweep", post(store::sweep)),
         ("/v1/events", get(events::events)),
         #[cfg(feature = "openapi")]
         ("/openapi.json", get(docs::document)),

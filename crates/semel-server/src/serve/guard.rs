@@ -40,6 +40,12 @@ impl Guard {
         if !is_probe && !is_open && !is_this_machine(request.headers()) {
             return Err(misdirected());
         }
+        if self.shown == Shown::HealthOnly && path.starts_with("/v1") {
+            return Err(Problem::forbidden(
+                "others can reach this address and it has no tokens, so it shows health and metrics alone; start it with \
+                 tokens, or have it listen on loopback",
+            ));
+        }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         if !reads && is_cross_site(request.headers()) {
             return Err(Problem::forbidden(
@@ -53,10 +59,13 @@ impl Guard {
     }
 }
 
-/// Whether this is what operators do to a record: it works wherever the dashboard does, for the roles that may act.
+/// Whether this is what operators do to a record, a pipeline or the store: it works wherever the dashboard does, for the roles that
+/// may act.
 fn is_operator_action(path: &str) -> bool {
-    path.strip_prefix("/v1/records/")
-        .is_some_and(|rest| matches!(rest.split_once('/'), Some((_, "release" | "resolve"))))
+    matches!(path, "/v1/receipts/record" | "/v1/offsets/move" | "/v1/store/sweep")
+        || path
+            .strip_prefix("/v1/records/")
+            .is_some_and(|rest| matches!(rest.split_once('/'), Some((_, "release" | "resolve"))))
 }
 
 /// Lets a request in or refuses it, and tells browsers what they may do with the answer.

@@ -1,6 +1,9 @@
 //! Every endpoint, asked by everybody, about keys of their own scope and of another.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proofs::fuzz::{Document, Operation};
+use semel::record::Record;
 use serde_json::{Value, json};
 use test_http::blocking::Client;
 use test_http::{Answer, Request, Role, Server, Token, encoded};
@@ -68,7 +71,9 @@ impl World {
         let fresh = Fresh { scope, name, id: word("id"), permit: word("permit") };
         if endpoint.ends_with("/resolve") {
             maker.call("/v1/hold", &json!({ "permit": fresh.permit, "reason": SECRET })).expect("is held");
-        } else if endpoint.starts_with("GET /v1/record") || endpoint.ends_with("/outcome") {
+        } else if ["GET /v1/record", "GET /v1/store"].iter().any(|begin| endpoint.starts_with(begin))
+            || endpoint.ends_with("/outcome")
+        {
             let outcome = json!({ "permit": fresh.permit, "outcome": { "json": SECRET } });
             maker.call("/v1/complete", &outcome).expect("is done");
         }
@@ -118,7 +123,15 @@ fn ask(endpoint: &str, fresh: &Fresh) -> Request {
         "POST /v1/renew/batch" => json!({ "items": [settled(json!({}))] }),
         "POST /v1/records/{id}/release" => json!({ "reason": "why" }),
         "POST /v1/records/{id}/resolve" => json!({ "outcome": { "json": 1 } }),
-        "GET /v1/record" | "GET /v1/records" => return Request::get(&format!("{path}?{query}")),
+        "POST /v1/receipts/record" => json!({ "scope": [scope], "pipeline": "billing", "event": name }),
+        "POST /v1/offsets/move" => {
+            json!({ "scope": [scope], "pipeline": "billing", "stream": name, "to": "7", "epoch": 0 })
+        }
+        "POST /v1/store/sweep" => json!({ "limit": 1 }),
+        "GET /v1/store/load" => return Request::get(&format!("{path}?id={id}")),
+        "GET /v1/record" | "GET /v1/records" | "GET /v1/store/scan" => {
+            return Request::get(&format!("{path}?{query}"));
+        }
         "GET /v1/receipts" => return Request::get(&format!("{path}?pipeline=billing")),
         _ if method == "GET" => return Request::get(&path),
         _ => panic!("{endpoint} is new: say how it is asked, and add its row to the table"),
@@ -156,10 +169,24 @@ fn fault(world: &World, row: &Row, place: Place, who: Who, wanted: u16) -> Optio
 fn tells(answer: &Answer, place: Place, who: Who) -> bool {
     let text = answer.text();
     let in_outcome = format!("\"json\":\"{SECRET}\"");
+    let records = stored_records(answer);
+    let names = |record: &&Record| record.key.name().contains(SECRET);
+    let shows_outcome =
+        |record: &Record| record.outcome().is_some_and(|outcome| outcome.bytes().starts_with(b"\"known"));
     match place {
-        Place::Foreign => text.contains(SECRET),
-        Place::Own => who == Who::Of(Role::Read) && text.contains(&in_outcome),
+        Place::Foreign => text.contains(SECRET) || records.iter().any(|record| names(&record)),
+        Place::Own => {
+            who == Who::Of(Role::Read) && (text.contains(&in_outcome) || records.iter().any(shows_outcome))
+        }
     }
+}
+
+/// The records of an answer that has them exactly as they are kept.
+fn stored_records(answer: &Answer) -> Vec<Record> {
+    let Ok(json) = answer.json() else { return Vec::new() };
+    let records = json["records"].as_array().into_iter().flatten();
+    let texts = records.filter_map(|record| record["record"].as_str().or(record.as_str()).map(str::to_owned));
+    texts.filter_map(|text| semel::codec::decode(&STANDARD.decode(text).ok()?).ok()).collect()
 }
 
 /// Every cell of the table that is not as it must be.

@@ -10,4 +10,5 @@ mod permits;
 mod records;
 mod scopes;
 mod server;
+mod store;
 mod strict;
