@@ -8,6 +8,7 @@ use semel::{OperatorAnswer, Semel};
 use semel_ops::lookup::Selection;
 use semel_ops::operator::{Audit, Many, Operator, Settlement, act_on_all};
 use semel_ops::store_url::Opened;
+use semel_stream::{Pipeline, Requeue, RequeueAsk};
 
 use crate::audit_arg::{AuditArg, account};
 
@@ -87,6 +88,16 @@ impl<'a> Actor<'a> {
         let act =
             async |record: Arc<Record>| acted(operator, &record, action, Some(record.version.get())).await;
         Ok(act_on_all(&**self.store, selection.clone(), None, limit, act, progress).await?)
+    }
+
+    /// Sends dead letters of a pipeline back.
+    pub(crate) async fn requeue(
+        &self,
+        pipeline: &Pipeline,
+        asks: &[RequeueAsk],
+        reason: &str,
+    ) -> Result<Vec<Requeue>> {
+        Ok(self.operator().requeue(pipeline, asks, reason).await?)
     }
 
     /// Ends the engine.

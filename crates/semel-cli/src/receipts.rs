@@ -1,9 +1,14 @@
 //! `semel receipts`: which events a pipeline has processed, put aside, or waits with; and what may be done about one of them.
+//!
+//! - [`show`]: one event. [`requeue`]: dead letters that are sent back.
+
+mod requeue;
+mod show;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Subcommand;
 use console::Style;
 use semel::clock::Timestamp;
@@ -12,9 +17,11 @@ use semel::{Outcome, OutcomeKind, RecordedOnce, Resolution, Resolved};
 use semel_ops::format::scope;
 use semel_ops::lookup::walk;
 use semel_ops::record_json::Content;
-use semel_ops::record_json::receipt::{ReceiptView, error};
+use semel_ops::record_json::receipt::ReceiptView;
 use semel_ops::store_url::Opened;
-use semel_stream::{EventRecord, EventState, Pipeline, ReceiptFilter, ReceiptsAfter, Statistics};
+use semel_stream::{
+    EventId, EventRecord, EventState, KeptLetter, Pipeline, ReceiptFilter, ReceiptsAfter, Statistics,
+};
 use serde_json::json;
 
 use crate::args::{Scope, at_least_one, refused};
@@ -23,6 +30,7 @@ use crate::keys::{self, Found, Shown};
 use crate::operator::Actor;
 use crate::store_arg::StoreArg;
 use crate::terminal::{Bar, Cell, Column, Consent, Table, bytes, counted, moment, out, style, text};
+use requeue::RequeueArgs;
 
 /// The kind of a receipt that nobody's run stands behind.
 const BY_HAND: &str = "recorded";
@@ -69,7 +77,7 @@ struct EventArg {
 
 #[derive(Debug, Subcommand)]
 enum EventCommand {
-    /// Show the whole life of one event in a pipeline
+    /// Show the whole life of one event in a pipeline; of a dead letter, with its payload
     #[command(after_help = "Examples:\n  \
         semel receipts show orders order-1042 --outcome     with what the command printed")]
     Show {
@@ -82,6 +90,16 @@ enum EventCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Have dead letters processed again; asks first
+    ///
+    /// Written into the store, where consumers of the pipeline find it: a running one within seconds, else the next that starts.
+    /// The event runs out of order, with the payload that its receipt keeps, once, and under a key of its own: systems further
+    /// down see another SEMEL_DERIVED_KEY. The receipt of the first run stays as it is.
+    #[command(after_help = "Examples:\n  \
+        semel receipts requeue orders order-1042            shows why it was put aside, and asks\n  \
+        semel receipts requeue orders --all-dead            how many, and the first ten\n  \
+        semel receipts requeue orders --all-dead --limit 10 --yes --audit audit.jsonl")]
+    Requeue(RequeueArgs),
     /// Note an event as processed, without processing it; asks first
     ///
     /// For events that are to be passed over, and for held ones whose effect you know to have happened. It cannot be undone.
@@ -95,8 +113,7 @@ enum EventCommand {
     },
     /// Have a held event processed at its next delivery; asks first
     ///
-    /// For an event whose effect you know not to have happened. One that was put aside has a receipt, and is not processed
-    /// again: send it anew, under a key of its own.
+    /// For an event whose effect you know not to have happened. One that was put aside is processed again by `requeue`.
     #[command(after_help = "Examples:\n  \
         semel receipts release orders order-1042            shows what it means, and asks")]
     Release {
@@ -117,11 +134,13 @@ impl ReceiptsArgs {
         match self.command {
             None => self.list(store).await,
             Some(EventCommand::Show { event, outcome, json }) => {
-                event.known(store).await.and_then(|(_, found)| keys::show(&found, Shown { outcome, json }))
+                let (_store, found) = event.known(store).await?;
+                show::show(&found, &event.pipeline, Shown { outcome, json })
             }
+            Some(EventCommand::Requeue(args)) => args.run(store).await,
             Some(EventCommand::Record { event, consent }) => event.record(store, consent).await,
             Some(EventCommand::Release { event, reason, audit, consent }) => {
-                let (store, found) = event.known(store).await?;
+                let (store, Event { found, .. }) = event.known(store).await?;
                 keys::release(Actor::on(&store, &audit)?, &found, &reason, consent).await
             }
         }
@@ -207,7 +226,7 @@ fn table(events: &[EventRecord], now: Timestamp) -> Table {
     for event in events {
         table.row(vec![
             Cell::styled(&event.event, style::strong()),
-            Cell::styled(event.state.as_str(), colour(event.state)),
+            Cell::styled(&state(event), colour(event.state)),
             Cell::new(&event.attempts.to_string()),
             Cell::new(&event.duplicates.to_string()),
             Cell::new(&moment::relative(event.since, now)),
@@ -215,6 +234,15 @@ fn table(events: &[EventRecord], now: Timestamp) -> Table {
         ]);
     }
     table
+}
+
+/// The state of its last run, and whether that was a requeue or is to be one.
+fn state(event: &EventRecord) -> String {
+    match (event.is_waiting, event.requeue) {
+        (true, _) => "requeued, waits".to_owned(),
+        (false, 0) => event.state.as_str().to_owned(),
+        (false, number) => format!("{}, requeue {number}", event.state.as_str()),
+    }
 }
 
 fn colour(state: EventState) -> Style {
@@ -229,9 +257,9 @@ fn colour(state: EventState) -> Style {
 /// What the command printed, why it failed, or who works on it: enough to know it again.
 fn said(event: &EventRecord) -> String {
     match (&event.outcome, &event.who_or_why) {
-        (Some(outcome), _) if event.state == EventState::DeadLetter => {
-            error(outcome).unwrap_or_else(|| "nobody knows why".to_owned())
-        }
+        (Some(outcome), _) if event.state == EventState::DeadLetter => KeptLetter::read(outcome)
+            .and_then(|letter| letter.error)
+            .unwrap_or_else(|| "nobody knows why".to_owned()),
         (Some(outcome), _) => match std::str::from_utf8(outcome.bytes()) {
             Ok(text) => text.lines().next().unwrap_or_default().trim().to_owned(),
             Err(_) => bytes::size(outcome.bytes().len() as u64),
@@ -260,27 +288,46 @@ fn footer(counts: &Statistics, seen: u64, shown: u64) -> String {
     format!("{}: {}{more}.", counted(seen, "event"), parts.join(", "))
 }
 
+/// An event, with the record of its last run.
+struct Event {
+    event: EventRecord,
+    found: Found,
+}
+
+/// The event with this key, or else the one without a key at this place.
+async fn find(pipeline: &Pipeline, name: &str, now: Timestamp) -> Result<Option<Event>> {
+    let ids = [EventId::Keyed(name.into()), EventId::Keyless(name.into())];
+    for event in pipeline.events(&ids).await? {
+        let Some(event) = event? else { continue };
+        let key = pipeline.run_key(&event.id(), event.requeue)?;
+        let record = pipeline.semel().get(&key).await?;
+        return Ok(record.map(|record| Event { event, found: Found { record: Arc::new(record), now } }));
+    }
+    Ok(None)
+}
+
+fn no_event(pipeline: &str, event: &str) -> anyhow::Error {
+    anyhow!(
+        "{} has no record of {}: nobody has processed it, or its retention is over. Keys must be exact (one that was text \
+         in JSON has its quotes: '\"order-7\"'); `semel receipts {0}` shows what there is",
+        text::shown(pipeline),
+        text::shown(event),
+    )
+}
+
 impl EventArg {
     /// Its pipeline, on a store that is there, and its record, if there is one.
-    async fn find(&self, store: &StoreArg) -> Result<(Opened, Pipeline, Option<Found>)> {
+    async fn find(&self, store: &StoreArg) -> Result<(Opened, Pipeline, Option<Event>)> {
         let (store, pipeline) = store.open_pipeline(&self.pipeline, self.scope.clone()).await?;
-        let record = pipeline.semel().get(&pipeline.receipt_key(&self.event)?).await?;
         let now = walk::now(&*store).await?;
-        Ok((store, pipeline, record.map(|record| Found { record: Arc::new(record), now })))
+        let event = find(&pipeline, &self.event, now).await?;
+        Ok((store, pipeline, event))
     }
 
     /// The record of the event, which must be there.
-    async fn known(&self, store: &StoreArg) -> Result<(Opened, Found)> {
-        let (store, _, found) = self.find(store).await?;
-        let found = found.with_context(|| {
-            format!(
-                "{} has no record of {}: nobody has processed it, or its retention is over. Keys must be exact (one \
-                 that was text in JSON has its quotes: '\"order-7\"'); `semel receipts {0}` shows what there is",
-                text::shown(&self.pipeline),
-                text::shown(&self.event),
-            )
-        })?;
-        Ok((store, found))
+    async fn known(&self, store: &StoreArg) -> Result<(Opened, Event)> {
+        let (store, _, event) = self.find(store).await?;
+        Ok((store, event.ok_or_else(|| no_event(&self.pipeline, &self.event))?))
     }
 
     /// Notes an event as processed.
@@ -288,7 +335,7 @@ impl EventArg {
         let (_store, pipeline, found) = self.find(store).await?;
         let name = format!("event {} of {}", text::shown(&self.event), text::shown(&self.pipeline));
         let standing = found.as_ref().map_or_else(|| "Nobody has processed it.".to_owned(), standing);
-        let state = found.map(|found| found.record.state.kind());
+        let state = found.as_ref().map(|event| event.found.record.state.kind());
         if state == Some(StateKind::Done) {
             return out::line(&format!("{name} has a receipt already, and nothing was changed. {standing}"));
         }
@@ -300,7 +347,10 @@ impl EventArg {
         let outcome = Outcome::new(OutcomeKind::from_word(BY_HAND), "")
             .details(&json!({ "by": "semel receipts record" }));
         if state == Some(StateKind::Held) {
-            let key = pipeline.receipt_key(&self.event)?;
+            let key = found.map_or_else(
+                || pipeline.receipt_key(&self.event),
+                |event| Ok(event.found.record.key.clone()),
+            )?;
             if pipeline.semel().resolve(&key, Resolution::Done(outcome)).await? == Resolved::NotHeld {
                 bail!(CHANGED);
             }
@@ -322,10 +372,9 @@ fn recorded(answers: Vec<semel::Result<RecordedOnce>>) -> Result<()> {
     }
 }
 
-fn standing(found: &Found) -> String {
-    let event = EventRecord::read(&found.record);
+fn standing(Event { event, found }: &Event) -> String {
     let since = moment::relative(event.since, found.now);
-    let why = event.who_or_why.map_or_else(String::new, |why| format!(": {}", text::shown(&why)));
+    let why = event.who_or_why.as_deref().map_or_else(String::new, |why| format!(": {}", text::shown(why)));
     format!("It is {} since {since}, attempt {}{why}.", event.state.as_str(), event.attempts)
 }
 
@@ -342,6 +391,9 @@ mod tests {
             duplicates: 0,
             outcome: Some(Outcome::success("paid\nmore")),
             who_or_why: None,
+            has_key: true,
+            requeue: 0,
+            is_waiting: false,
         }
     }
 

@@ -10,6 +10,7 @@ use semel::{Error, ErrorKind, OperatorAnswer, RecordId, Result};
 use semel_ops::format::record::since;
 use semel_ops::lookup::Selection;
 use semel_ops::operator::{Many, Operator, Settlement, act_on_all};
+use semel_stream::{Pipeline, Requeue, RequeueAsk};
 
 use crate::access::Caller;
 use crate::monitoring::{DecisionKind, Seen};
@@ -121,6 +122,24 @@ pub async fn act_on_shown(
             many.count(act(record).await);
         }
         Ok(many)
+    })
+    .await
+}
+
+/// Sends a dead letter back. The caller must be allowed to.
+pub async fn requeue(
+    served: &Arc<AppState>,
+    caller: &Caller,
+    pipeline: Pipeline,
+    ask: RequeueAsk,
+    reason: String,
+) -> Result<Requeue> {
+    let (served, name) = (Arc::clone(served), caller.name().to_owned());
+    to_the_end(async move {
+        let operator = Operator { semel: &served.semel, audit: &served.audit, name: &name };
+        let answers = operator.requeue(&pipeline, &[ask], &reason).await?;
+        served.census.look_soon();
+        Ok(answers.first().copied().unwrap_or(Requeue::Unknown))
     })
     .await
 }

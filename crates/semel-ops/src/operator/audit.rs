@@ -40,6 +40,8 @@ pub enum Action {
     Release,
     /// Settles a held record with an outcome.
     Complete,
+    /// Sends a dead letter back.
+    Requeue,
 }
 
 /// What became of it.

@@ -2,11 +2,12 @@
 //!
 //! - [`supplied`](Settlement): what a held record is settled with, and whether a retry could get it.
 //! - [`audit`](Audit): the log of actions. [`action`](Operator): one action on one record.
-//! - [`many`](act_on_all): the same action on every record of a selection.
+//! - [`many`](act_on_all): the same action on every record of a selection. `requeue`: dead letters that are sent back.
 
 mod action;
 mod audit;
 mod many;
+mod requeue;
 mod supplied;
 
 pub use action::Operator;

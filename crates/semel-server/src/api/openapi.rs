@@ -50,6 +50,7 @@ use super::{claim, docs, events, operators, pipelines, records, settle, stats};
         pipelines::receipts,
         operators::release,
         operators::resolve,
+        pipelines::requeue,
         events::events,
         docs::document,
         docs::page

@@ -45,6 +45,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<AppState>>)> {
         ("/v1/receipts", get(pipelines::receipts)),
         ("/v1/records/{id}/release", post(operators::release)),
         ("/v1/records/{id}/resolve", post(operators::resolve)),
+        ("/v1/records/{id}/requeue", post(pipelines::requeue)),
         ("/v1/events", get(events::events)),
         #[cfg(feature = "openapi")]
         ("/openapi.json", get(docs::document)),

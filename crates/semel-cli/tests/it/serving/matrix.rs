@@ -116,7 +116,7 @@ fn ask(endpoint: &str, fresh: &Fresh) -> Request {
         "POST /v1/complete/batch" => json!({ "items": [settled(json!({ "outcome": { "json": 1 } }))] }),
         "POST /v1/release/batch" => json!({ "items": [settled(json!({ "reason": "why" }))] }),
         "POST /v1/renew/batch" => json!({ "items": [settled(json!({}))] }),
-        "POST /v1/records/{id}/release" => json!({ "reason": "why" }),
+        "POST /v1/records/{id}/release" | "POST /v1/records/{id}/requeue" => json!({ "reason": "why" }),
         "POST /v1/records/{id}/resolve" => json!({ "outcome": { "json": 1 } }),
         "GET /v1/record" | "GET /v1/records" => return Request::get(&format!("{path}?{query}")),
         "GET /v1/receipts" => return Request::get(&format!("{path}?pipeline=billing")),
