@@ -1,6 +1,9 @@
 //! Which event of a pipeline is meant, and under which keys its runs are recorded.
 
+use std::fmt::Write as _;
+
 use semel::{Claim, Key, Result, Semel};
+use sha2::{Digest, Sha256};
 
 use crate::event::Event;
 use crate::pipeline::{Pipeline, RECEIPT};
@@ -98,8 +101,11 @@ impl Pipeline {
 
 /// The SHA-256 digest of some bytes, in hex.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    use sha2::{Digest, Sha256};
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes).iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 #[cfg(test)]

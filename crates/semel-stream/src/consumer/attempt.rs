@@ -70,7 +70,8 @@ impl Attempt {
         let outcome = letter.outcome(tools.dead_letter_bytes_max);
         tools.put_aside(letter).await?;
         // Nothing runs under this key: whatever is there by now is another consumer's record of the same event.
-        semel.record_once(pipeline.claim_of_run(&place, 0)?.on_outage(OnOutage::Closed), outcome).await?;
+        let claim = pipeline.claim_of_run(&place, 0)?.on_outage(OnOutage::Closed);
+        semel.record_once(claim, outcome).await.map(drop)?;
         Ok(Worked::PutAside { attempts: 0, error })
     }
 

@@ -111,7 +111,7 @@ async fn put_aside(task: &Task<'_>, permit: &Permit, attempts: u32, error: Strin
         let place = EventId::Keyless(task.key.into());
         let claim = task.pipeline.claim_of_run(&place, 0)?.on_outage(OnOutage::Closed);
         let record = || task.pipeline.semel().record_once(claim.clone(), letter.clone());
-        settle(task, permit, record).await?;
+        settle(task, permit, record).await.map(drop)?;
     } else {
         settle(task, permit, || permit.complete(letter.clone())).await?;
     }
