@@ -94,7 +94,7 @@ enum EventCommand {
     ///
     /// Written into the store, where consumers of the pipeline find it: a running one within seconds, else the next that starts.
     /// The event runs out of order, with the payload that its receipt keeps, once, and under a key of its own: systems further
-    /// down see another SEMEL_DERIVED_KEY. The receipt of the first run stays as it is.
+    /// down see another `SEMEL_DERIVED_KEY`. The receipt of the first run stays as it is.
     #[command(after_help = "Examples:\n  \
         semel receipts requeue orders order-1042            shows why it was put aside, and asks\n  \
         semel receipts requeue orders --all-dead            how many, and the first ten\n  \

@@ -101,7 +101,7 @@ impl RequeueArgs {
         now: semel::clock::Timestamp,
     ) -> Result<()> {
         let found = Dead::of(pipeline, limit).await?;
-        let of = text::shown(&self.pipeline).to_string();
+        let of = text::shown(&self.pipeline);
         if found.wanted.is_empty() {
             return out::line(&format!(
                 "{of} has no dead letter to requeue.{} Nothing was changed.",
@@ -140,7 +140,8 @@ impl RequeueArgs {
         let mut said =
             format!("Requeued {} of {}.", counted(requeued, "dead letter"), text::shown(&self.pipeline));
         if requeued > 0 {
-            said.push_str(&format!("\n{}", self.who_takes_it_up()));
+            said.push('\n');
+            said.push_str(&self.who_takes_it_up());
         }
         if requeued == answers.len() as u64 {
             return out::line(&said);
@@ -217,6 +218,7 @@ impl Dead {
             (self.not_kept, "cannot be requeued, because their payloads are not kept: send them anew"),
         ];
         let parts = parts.iter().filter(|(count, _)| *count > 0);
-        parts.map(|(count, what)| format!(" {} {what}.", grouped(*count))).collect()
+        let parts: Vec<_> = parts.map(|(count, what)| format!(" {} {what}.", grouped(*count))).collect();
+        parts.concat()
     }
 }

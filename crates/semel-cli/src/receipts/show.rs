@@ -1,5 +1,7 @@
 //! One event: the record of its last run, and of a dead letter what is kept of it.
 
+use std::fmt::Write as _;
+
 use anyhow::Result;
 use semel_ops::format::response::BodyShown;
 use semel_ops::record_json::dead_letter::LetterView;
@@ -65,7 +67,8 @@ fn letter_text(letter: &KeptLetter) -> String {
     let mut text = "\nDead letter\n".to_owned();
     for (name, value) in lines.into_iter().chain(headers).filter(|(_, value)| !value.is_empty()) {
         let name = style::quiet().apply_to(format!("{name:<13}")).to_string();
-        text.push_str(&format!("  {name} {}\n", text::shown(&value)));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {name} {}", text::shown(&value));
     }
     text.push_str(&payload_text(&letter.payload));
     text

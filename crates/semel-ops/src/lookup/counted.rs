@@ -184,14 +184,13 @@ impl Pipelines {
                     });
                 }
             }
-            operation => match EventId::read(operation, record.key.name()) {
-                Some((_, requeue)) => {
-                    if let Some(pipeline) = self.of(record) {
-                        pipeline.add_run(record, requeue);
-                    }
+            operation => {
+                if let Some((_, requeue)) = EventId::read(operation, record.key.name())
+                    && let Some(pipeline) = self.of(record)
+                {
+                    pipeline.add_run(record, requeue);
                 }
-                None => {}
-            },
+            }
         }
     }
 

@@ -73,7 +73,10 @@ async fn a_form_that_was_shown_before_another_requeue_changes_nothing() {
     let mut operator = Browser::logged_in(&server, "operator").await;
     let csrf = operator.hidden(&page, "csrf").await;
     let ask = RequeueAsk { event: EventId::Keyed("bad-1".into()), requeues_before: None };
-    assert_eq!(mails.requeue(&[ask.clone()]).await.expect("answers"), [Requeue::Requeued { number: 1 }]);
+    assert_eq!(
+        mails.requeue(std::slice::from_ref(&ask)).await.expect("answers"),
+        [Requeue::Requeued { number: 1 }]
+    );
     // A consumer ran it, and it failed again.
     let run = mails.run_key(&ask.event, 1).expect("is a key");
     let event = Arc::new(Event::new("orders/0", "bad-1", "x"));

@@ -1,6 +1,6 @@
 //! Dead letters keep their payloads, and are processed once more when they are sent back.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -46,15 +46,22 @@ async fn put_aside(pipeline: &Pipeline, events: Vec<Event>) {
 async fn consumed(pipeline: &Pipeline, runs: &Runs) -> Report {
     let runs = runs.clone();
     let consumer = Consumer::new(pipeline.clone(), Feed::alone([]).end().source()).backoff(QUICK);
-    consumer.run(move |event, permit| runs.note(event, permit)).await.unwrap()
+    consumer.run(move |event, permit| runs.note(event, &permit)).await.unwrap()
 }
 
 /// What handlers were given.
 #[derive(Clone, Default)]
-struct Runs(Arc<Mutex<Vec<(Arc<Event>, u32, String)>>>);
+struct Runs(Arc<Mutex<Vec<Run>>>);
+
+/// An event, the attempt, and the derived key.
+type Run = (Arc<Event>, u32, String);
 
 impl Runs {
-    fn note(&self, event: Arc<Event>, permit: Permit) -> impl Future<Output = semel_stream::Handled> + use<> {
+    fn note(
+        &self,
+        event: Arc<Event>,
+        permit: &Permit,
+    ) -> impl Future<Output = semel_stream::Handled> + use<> {
         self.0.lock().unwrap().push((event, permit.attempt(), permit.derive("effect")));
         async { fine() }
     }
@@ -70,7 +77,7 @@ impl Runs {
     /// Effects as a system further down counts them that knows a derived key again.
     fn effects(&self) -> usize {
         let runs = self.0.lock().unwrap();
-        runs.iter().map(|(_, _, key)| (key.clone(), ())).collect::<BTreeMap<_, _>>().len()
+        runs.iter().map(|(_, _, key)| key).collect::<BTreeSet<_>>().len()
     }
 }
 
@@ -114,7 +121,7 @@ async fn many_consumers_of_a_requeued_event_have_one_effect() {
         let consumer = Consumer::new(pipeline.clone(), Feed::shared([]).source()).parallel(8);
         let stopper = consumer.stopper();
         let running = consumer.run(move |event, permit| {
-            let noted = runs.note(event, permit);
+            let noted = runs.note(event, &permit);
             async move {
                 tokio::time::sleep(Duration::from_millis(700)).await;
                 noted.await
@@ -173,7 +180,7 @@ async fn a_consumer_that_dies_at_any_step_of_a_requeue_leaves_one_effect() {
             runtime.block_on(async move {
                 let watch = DiesAt { step, seen: AtomicUsize::new(0), died: dies_at };
                 let consumer = Consumer::new(pipeline(&theirs), Feed::alone([]).end().source());
-                consumer.watch(Arc::new(watch)).run(move |event, permit| noted.note(event, permit)).await
+                consumer.watch(Arc::new(watch)).run(move |event, permit| noted.note(event, &permit)).await
             })
         });
         until("it died", || died.load(Ordering::SeqCst) == 1).await;
@@ -238,7 +245,7 @@ async fn a_running_consumer_finds_a_requeue_within_seconds_and_goes_on_with_its_
     let (feed, noted) = (Feed::alone([event("b", 1)]), runs.clone());
     let consumer = Consumer::new(pipeline.clone(), feed.source()).watch(Arc::new(ledger.clone()));
     let stopper = consumer.stopper();
-    let running = tokio::spawn(consumer.run(move |event, permit| noted.note(event, permit)));
+    let running = tokio::spawn(consumer.run(move |event, permit| noted.note(event, &permit)));
     until("the source's is done", || stopper.report().ran == 1).await;
     requeue(&pipeline, "a-1").await;
     let asked_at = tokio::time::Instant::now();
@@ -283,8 +290,8 @@ async fn every_dead_letter_is_listed_also_without_a_key_and_under_anothers() {
     assert_eq!((report.ran, report.dead_letters), (1, 4));
     let mut dead = listed(&pipeline, &[EventState::DeadLetter]).await;
     dead.sort_by(|one, other| one.event.cmp(&other.event));
-    let names: Vec<_> = dead.iter().map(|event| (&*event.event, event.has_key)).collect();
-    assert_eq!(names, [("\"a@2\"", true), ("a@2", false), ("a@3", false), ("a@4", false)]);
+    let listed: Vec<_> = dead.iter().map(|event| (&*event.event, event.has_key)).collect();
+    assert_eq!(listed, [("\"a@2\"", true), ("a@2", false), ("a@3", false), ("a@4", false)]);
     assert_eq!(pipeline.statistics().await.unwrap().dead_letters, report.dead_letters);
 
     // Read again, each is known.
@@ -293,7 +300,10 @@ async fn every_dead_letter_is_listed_also_without_a_key_and_under_anothers() {
     assert_eq!((again.dead_letters, again.duplicates), (0, 5));
 
     let place = RequeueAsk { event: EventId::Keyless("a@2".into()), requeues_before: Some(0) };
-    assert_eq!(pipeline.requeue(&[place.clone()]).await.unwrap(), [Requeue::Requeued { number: 1 }]);
+    assert_eq!(
+        pipeline.requeue(std::slice::from_ref(&place)).await.unwrap(),
+        [Requeue::Requeued { number: 1 }]
+    );
     consumed(&pipeline, &runs).await;
     assert_eq!(runs.events(), [named(2, "{}")]);
     assert_eq!(found(&pipeline, &place.event).await.state, EventState::Processed);
