@@ -140,6 +140,7 @@ enum Command {
         semel receipts orders --dead                     what could not be processed, and why\n  \
         semel receipts orders --held                     what waits for a person\n  \
         semel receipts show orders order-1042            everything about one event\n  \
+        semel receipts requeue orders order-1042         have a dead letter processed again\n  \
         semel receipts record orders order-1042          pass it over\n  \
         semel receipts release orders order-1042         have a held one processed")]
     Receipts(ReceiptsArgs),

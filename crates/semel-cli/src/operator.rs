@@ -8,7 +8,7 @@ use semel::record::Record;
 use semel::{OperatorAnswer, Semel};
 use semel_ops::lookup::Selection;
 use semel_ops::operator::{Audit, EventNoted, Many, OffsetMoved, Operator, Settlement, act_on_all};
-use semel_stream::{Pipeline, Position};
+use semel_stream::{Pipeline, Position, Requeue, RequeueAsk};
 
 use crate::args::Scope;
 use crate::audit_arg::{AuditArg, account};
@@ -139,6 +139,20 @@ impl<'a> Actor<'a> {
             }
             By::Server(server) => server.move_offset(of.scope, of.name, stream, to, epoch).await?,
         })
+    }
+
+    /// Sends dead letters of a pipeline back.
+    pub(crate) async fn requeue(
+        &self,
+        pipeline: &Pipeline,
+        asks: &[RequeueAsk],
+        reason: &str,
+    ) -> Result<Vec<Requeue>> {
+        let (semel, audit, name) = match &self.by {
+            By::Engine { semel, audit, name } => (semel, audit, name),
+            By::Server(server) => return Ok(server.requeue(pipeline, asks, reason).await?),
+        };
+        Ok(Operator { semel, audit, name }.requeue(pipeline, asks, reason).await?)
     }
 
     /// Ends the engine.

@@ -1,9 +1,14 @@
 //! `semel receipts`: which events a pipeline has processed, put aside, or waits with; and what may be done about one of them.
+//!
+//! - [`show`]: one event. [`requeue`]: dead letters that are sent back.
+
+mod requeue;
+mod show;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Subcommand;
 use console::Style;
 use semel::clock::Timestamp;
@@ -12,8 +17,10 @@ use semel_ops::format::scope;
 use semel_ops::lookup::walk;
 use semel_ops::operator::EventNoted;
 use semel_ops::record_json::Content;
-use semel_ops::record_json::receipt::{ReceiptView, error};
-use semel_stream::{EventRecord, EventState, Pipeline, ReceiptFilter, ReceiptsAfter, Statistics};
+use semel_ops::record_json::receipt::ReceiptView;
+use semel_stream::{
+    EventId, EventRecord, EventState, KeptLetter, Pipeline, ReceiptFilter, ReceiptsAfter, Statistics,
+};
 
 use crate::args::{Scope, at_least_one, refused};
 use crate::audit_arg::AuditArg;
@@ -21,6 +28,7 @@ use crate::keys::{self, Found, Shown};
 use crate::operator::{Actor, PipelineRef};
 use crate::store_arg::{StoreArg, StoreHandle};
 use crate::terminal::{Bar, Cell, Column, Consent, Table, bytes, counted, moment, out, style, text};
+use requeue::RequeueArgs;
 
 const CHANGED: &str = "it changed meanwhile, and nothing was done. Look again with `semel receipts show`";
 
@@ -65,7 +73,7 @@ struct EventArg {
 
 #[derive(Debug, Subcommand)]
 enum EventCommand {
-    /// Show the whole life of one event in a pipeline
+    /// Show the whole life of one event in a pipeline; of a dead letter, with its payload
     #[command(after_help = "Examples:\n  \
         semel receipts show orders order-1042 --outcome     with what the command printed")]
     Show {
@@ -78,6 +86,16 @@ enum EventCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Have dead letters processed again; asks first
+    ///
+    /// Written into the store, where consumers of the pipeline find it: a running one within seconds, else the next that starts.
+    /// The event runs out of order, with the payload that its receipt keeps, once, and under a key of its own: systems further
+    /// down see another `SEMEL_DERIVED_KEY`. The receipt of the first run stays as it is.
+    #[command(after_help = "Examples:\n  \
+        semel receipts requeue orders order-1042            shows why it was put aside, and asks\n  \
+        semel receipts requeue orders --all-dead            how many, and the first ten\n  \
+        semel receipts requeue orders --all-dead --limit 10 --yes --audit audit.jsonl")]
+    Requeue(RequeueArgs),
     /// Note an event as processed, without processing it; asks first
     ///
     /// For events that are to be passed over, and for held ones whose effect you know to have happened. It cannot be undone.
@@ -93,8 +111,7 @@ enum EventCommand {
     },
     /// Have a held event processed at its next delivery; asks first
     ///
-    /// For an event whose effect you know not to have happened. One that was put aside has a receipt, and is not processed
-    /// again: send it anew, under a key of its own.
+    /// For an event whose effect you know not to have happened. One that was put aside is processed again by `requeue`.
     #[command(after_help = "Examples:\n  \
         semel receipts release orders order-1042            shows what it means, and asks")]
     Release {
@@ -119,13 +136,14 @@ impl ReceiptsArgs {
                 if outcome {
                     store.must_show_content()?;
                 }
-                keys::show(&found, Shown { outcome, json })
+                show::show(&found, &event.pipeline, Shown { outcome, json })
             }
+            Some(EventCommand::Requeue(args)) => args.run(store).await,
             Some(EventCommand::Record { event, audit, consent }) => {
                 event.record(store, &audit, consent).await
             }
             Some(EventCommand::Release { event, reason, audit, consent }) => {
-                let (store, found) = event.known(store).await?;
+                let (store, Event { found, .. }) = event.known(store).await?;
                 keys::release(Actor::on(&store, &audit)?, &found, &reason, consent).await
             }
         }
@@ -212,7 +230,7 @@ fn table(events: &[EventRecord], now: Timestamp, content: Content) -> Table {
     for event in events {
         table.row(vec![
             Cell::styled(&event.event, style::strong()),
-            Cell::styled(event.state.as_str(), colour(event.state)),
+            Cell::styled(&state(event), colour(event.state)),
             Cell::new(&event.attempts.to_string()),
             Cell::new(&event.duplicates.to_string()),
             Cell::new(&moment::relative(event.since, now)),
@@ -220,6 +238,15 @@ fn table(events: &[EventRecord], now: Timestamp, content: Content) -> Table {
         ]);
     }
     table
+}
+
+/// The state of its last run, and whether that was a requeue or is to be one.
+fn state(event: &EventRecord) -> String {
+    match (event.is_waiting, event.requeue) {
+        (true, _) => "requeued, waits".to_owned(),
+        (false, 0) => event.state.as_str().to_owned(),
+        (false, number) => format!("{}, requeue {number}", event.state.as_str()),
+    }
 }
 
 fn colour(state: EventState) -> Style {
@@ -234,9 +261,9 @@ fn colour(state: EventState) -> Style {
 /// What the command printed, why it failed, or who works on it: enough to know it again.
 fn said(event: &EventRecord, content: Content) -> String {
     match (&event.outcome, &event.who_or_why) {
-        (Some(outcome), _) if event.state == EventState::DeadLetter => {
-            error(outcome).unwrap_or_else(|| "nobody knows why".to_owned())
-        }
+        (Some(outcome), _) if event.state == EventState::DeadLetter => KeptLetter::read(outcome)
+            .and_then(|letter| letter.error)
+            .unwrap_or_else(|| "nobody knows why".to_owned()),
         (Some(outcome), _) if content == Content::Hidden => bytes::size(outcome.bytes().len() as u64),
         (Some(outcome), _) => match std::str::from_utf8(outcome.bytes()) {
             Ok(text) => text.lines().next().unwrap_or_default().trim().to_owned(),
@@ -266,27 +293,46 @@ fn footer(counts: &Statistics, seen: u64, shown: u64) -> String {
     format!("{}: {}{more}.", counted(seen, "event"), parts.join(", "))
 }
 
+/// An event, with the record of its last run.
+struct Event {
+    event: EventRecord,
+    found: Found,
+}
+
+/// The event with this key, or else the one without a key at this place.
+async fn find(pipeline: &Pipeline, name: &str, now: Timestamp) -> Result<Option<Event>> {
+    let ids = [EventId::Keyed(name.into()), EventId::Keyless(name.into())];
+    for event in pipeline.events(&ids).await? {
+        let Some(event) = event? else { continue };
+        let key = pipeline.run_key(&event.id(), event.requeue)?;
+        let record = pipeline.semel().get(&key).await?;
+        return Ok(record.map(|record| Event { event, found: Found { record: Arc::new(record), now } }));
+    }
+    Ok(None)
+}
+
+fn no_event(pipeline: &str, event: &str) -> anyhow::Error {
+    anyhow!(
+        "{} has no record of {}: nobody has processed it, or its retention is over. Keys must be exact (one that was text \
+         in JSON has its quotes: '\"order-7\"'); `semel receipts {0}` shows what there is",
+        text::shown(pipeline),
+        text::shown(event),
+    )
+}
+
 impl EventArg {
     /// Its pipeline, on a store that is there, and its record, if there is one.
-    async fn find(&self, store: &StoreArg) -> Result<(StoreHandle, Pipeline, Option<Found>)> {
+    async fn find(&self, store: &StoreArg) -> Result<(StoreHandle, Pipeline, Option<Event>)> {
         let (store, pipeline) = store.open_pipeline(&self.pipeline, self.scope.clone()).await?;
-        let record = pipeline.semel().get(&pipeline.receipt_key(&self.event)?).await?;
         let now = walk::now(&**store).await?;
-        Ok((store, pipeline, record.map(|record| Found { record: Arc::new(record), now })))
+        let event = find(&pipeline, &self.event, now).await?;
+        Ok((store, pipeline, event))
     }
 
     /// The record of the event, which must be there.
-    async fn known(&self, store: &StoreArg) -> Result<(StoreHandle, Found)> {
-        let (store, _, found) = self.find(store).await?;
-        let found = found.with_context(|| {
-            format!(
-                "{} has no record of {}: nobody has processed it, or its retention is over. Keys must be exact (one \
-                 that was text in JSON has its quotes: '\"order-7\"'); `semel receipts {0}` shows what there is",
-                text::shown(&self.pipeline),
-                text::shown(&self.event),
-            )
-        })?;
-        Ok((store, found))
+    async fn known(&self, store: &StoreArg) -> Result<(StoreHandle, Event)> {
+        let (store, _, event) = self.find(store).await?;
+        Ok((store, event.ok_or_else(|| no_event(&self.pipeline, &self.event))?))
     }
 
     /// Notes an event as processed.
@@ -295,7 +341,7 @@ impl EventArg {
         let actor = Actor::on(&store, audit)?;
         let name = format!("event {} of {}", text::shown(&self.event), text::shown(&self.pipeline));
         let standing = found.as_ref().map_or_else(|| "Nobody has processed it.".to_owned(), standing);
-        let state = found.map(|found| found.record.state.kind());
+        let state = found.as_ref().map(|event| event.found.record.state.kind());
         if state == Some(StateKind::Done) {
             return out::line(&format!("{name} has a receipt already, and nothing was changed. {standing}"));
         }
@@ -320,10 +366,9 @@ impl EventArg {
     }
 }
 
-fn standing(found: &Found) -> String {
-    let event = EventRecord::read(&found.record);
+fn standing(Event { event, found }: &Event) -> String {
     let since = moment::relative(event.since, found.now);
-    let why = event.who_or_why.map_or_else(String::new, |why| format!(": {}", text::shown(&why)));
+    let why = event.who_or_why.as_deref().map_or_else(String::new, |why| format!(": {}", text::shown(why)));
     format!("It is {} since {since}, attempt {}{why}.", event.state.as_str(), event.attempts)
 }
 
@@ -342,6 +387,9 @@ mod tests {
             duplicates: 0,
             outcome: Some(Outcome::success("paid\nmore")),
             who_or_why: None,
+            has_key: true,
+            requeue: 0,
+            is_waiting: false,
         }
     }
 

@@ -10,7 +10,7 @@ use semel::{Error, ErrorKind, OperatorAnswer, RecordId, Result};
 use semel_ops::format::record::since;
 use semel_ops::lookup::Selection;
 use semel_ops::operator::{EventNoted, Many, OffsetMoved, Operator, Settlement, act_on_all};
-use semel_stream::{Pipeline, Position};
+use semel_stream::{Pipeline, Position, Requeue, RequeueAsk};
 
 use crate::access::Caller;
 use crate::monitoring::{DecisionKind, Seen};
@@ -158,6 +158,24 @@ pub async fn move_offset(
         let moved = operator.move_offset(&pipeline, &stream, to, epoch).await;
         served.census.look_soon();
         moved
+    })
+    .await
+}
+
+/// Sends a dead letter back. The caller must be allowed to.
+pub async fn requeue(
+    served: &Arc<AppState>,
+    caller: &Caller,
+    pipeline: Pipeline,
+    ask: RequeueAsk,
+    reason: String,
+) -> Result<Requeue> {
+    let (served, name) = (Arc::clone(served), caller.name().to_owned());
+    to_the_end(async move {
+        let operator = Operator { semel: &served.semel, audit: &served.audit, name: &name };
+        let answers = operator.requeue(&pipeline, &[ask], &reason).await?;
+        served.census.look_soon();
+        Ok(answers.first().copied().unwrap_or(Requeue::Unknown))
     })
     .await
 }

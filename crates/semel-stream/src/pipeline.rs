@@ -133,14 +133,17 @@ impl Pipeline {
 
     /// The claim of an event, under this pipeline's policy.
     pub fn claim_of(&self, event: &str) -> Result<Claim> {
-        let claim = Claim::new(&self.receipt_key(event)?)
-            .retention(self.policy.retention)
-            .lapse(self.policy.lapse)
-            .first_event(event);
-        Ok(match self.policy.lease {
+        Ok(self.claim_at(&self.receipt_key(event)?, event))
+    }
+
+    /// The claim of an event under this key, under this pipeline's policy.
+    pub(crate) fn claim_at(&self, key: &Key, event: &str) -> Claim {
+        let claim =
+            Claim::new(key).retention(self.policy.retention).lapse(self.policy.lapse).first_event(event);
+        match self.policy.lease {
             Some(lease) => claim.lease(lease),
             None => claim,
-        })
+        }
     }
 
     /// The key of an event's receipt.
@@ -151,6 +154,16 @@ impl Pipeline {
     /// The key of a stream's offset.
     pub fn offset_key(&self, stream: &str) -> Result<Key> {
         Key::scoped(&self.policy.scope, OFFSET, stream)
+    }
+
+    /// A key in this pipeline's scope.
+    pub(crate) fn key(&self, operation: &str, name: &str) -> Result<Key> {
+        Key::scoped(&self.policy.scope, operation, name)
+    }
+
+    /// All records in this pipeline's scope, and in those behind it.
+    pub(crate) fn filter_all(&self) -> Filter {
+        Filter { scope: self.policy.scope.clone(), ..Filter::default() }
     }
 
     /// The records of one kind that this pipeline has.

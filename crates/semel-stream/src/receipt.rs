@@ -43,7 +43,8 @@ impl Receipt {
     }
 }
 
-/// The outcome of an event that was put aside after so many attempts, the last of which failed with this error.
+/// The outcome of an event that was put aside after so many attempts, the last of which failed with this error, without the
+/// event itself: it cannot be requeued. [`DeadLetter::outcome`](crate::DeadLetter::outcome) keeps the event, too.
 pub fn dead_letter(attempts: u32, error: &str) -> Outcome {
     Outcome::new(OutcomeKind::from_word(DEAD_LETTER_KIND), "")
         .details(&json!({ "attempts": attempts, "error": error }))

@@ -5,8 +5,9 @@ use semel::record::{Record, State, StateKind};
 use semel::store::{Filter, Scan};
 use semel::{Error, Outcome, RecordId, Result};
 
+use crate::event_id::EventId;
 use crate::offset::StreamOffset;
-use crate::pipeline::{Pipeline, RECEIPT};
+use crate::pipeline::Pipeline;
 use crate::receipt::Receipt;
 
 /// How many records are looked through at a time.
@@ -30,9 +31,11 @@ pub enum EventState {
 /// What a pipeline knows of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRecord {
-    /// The key of the event.
+    /// The key of the event, or its place if it has none.
     pub event: Box<str>,
-    /// What became of it.
+    /// Whether the event has a key.
+    pub has_key: bool,
+    /// What became of it, at its last run.
     pub state: EventState,
     /// Since when, on the store's clock.
     pub since: Timestamp,
@@ -44,6 +47,10 @@ pub struct EventRecord {
     pub outcome: Option<Outcome>,
     /// Who works on it, or why it was released or held.
     pub who_or_why: Option<Box<str>>,
+    /// Which requeue its last run was; 0 for the first run.
+    pub requeue: u32,
+    /// Whether it was requeued since, and no consumer has taken it up.
+    pub is_waiting: bool,
 }
 
 /// Which events of a pipeline are wanted.
@@ -121,7 +128,13 @@ impl EventState {
 }
 
 impl EventRecord {
-    /// What the record of an event says.
+    /// Which event.
+    pub fn id(&self) -> EventId {
+        let name = self.event.clone();
+        if self.has_key { EventId::Keyed(name) } else { EventId::Keyless(name) }
+    }
+
+    /// What the record of an event says, and nothing of what became of it later.
     pub fn read(record: &Record) -> Self {
         let is_dead = || Receipt::read(record).is_some_and(|receipt| receipt.is_dead_letter());
         let (state, since, who_or_why) = match &record.state {
@@ -133,14 +146,18 @@ impl EventRecord {
             State::Released(released) => (EventState::Released, released.settled_at, Some(&*released.reason)),
             State::Held(held) => (EventState::Held, held.held_at, Some(held.reason.as_str())),
         };
+        let run = EventId::read(record.key.operation(), record.key.name());
         Self {
             event: record.key.name().into(),
+            has_key: run.as_ref().is_none_or(|(event, _)| event.has_key()),
             state,
             since,
             attempts: record.attempt,
             duplicates: record.duplicates.count,
             outcome: record.outcome().cloned(),
             who_or_why: who_or_why.map(Into::into),
+            requeue: run.map_or(0, |(_, number)| number),
+            is_waiting: false,
         }
     }
 }
@@ -156,19 +173,94 @@ impl Pipeline {
     pub async fn receipts(&self, filter: &ReceiptFilter, page: ReceiptsAfter) -> Result<ReceiptPage> {
         let mut states: Vec<_> = filter.states.iter().map(|state| state.of_record()).collect();
         states.dedup();
-        let records = Filter { states, name: filter.event.clone(), ..self.filter(RECEIPT) };
+        let is_unsettled = !states.is_empty() && !states.contains(&StateKind::Done);
+        let records = Filter { states, name: filter.event.clone(), ..self.filter_all() };
         let depth = records.scope.len();
         let found =
             self.semel().scan(Scan { filter: records, after: page.after, limit: page.limit.max(1) }).await?;
-        let events = found
-            .records
-            .iter()
+        let is_first_run = |record: &Record| {
             // A scope that only begins like this one is another pipeline's.
-            .filter(|record| record.key.scope().count() == depth)
-            .map(|record| EventRecord::read(record))
-            .filter(|event| filter.wants(event))
-            .collect();
+            record.key.scope().count() == depth
+                && matches!(EventId::read(record.key.operation(), record.key.name()), Some((_, 0)))
+        };
+        let runs = found.records.iter().filter(|record| is_first_run(record));
+        let mut events: Vec<_> = runs.map(|record| EventRecord::read(record)).collect();
+        if page.after.is_none() && is_unsettled {
+            // The first runs of these are done, so the scan leaves them out.
+            events.extend(self.taken_up(filter).await?);
+        }
+        self.follow_requeues(&mut events).await?;
+        events.retain(|event| filter.wants(event));
         Ok(ReceiptPage { events, damaged: found.damaged, next: found.next })
+    }
+
+    /// What became of these events, at their last runs; one answer for each, in their order. `None` for one that nobody has
+    /// processed, or whose retention is over.
+    pub async fn events(&self, events: &[EventId]) -> Result<Vec<Result<Option<EventRecord>>>> {
+        let keys: Result<Vec<_>> = events.iter().map(|event| self.run_key(event, 0)).collect();
+        let records = self.semel().get_all(&keys?).await?;
+        let mut found = Vec::new();
+        let places: Vec<_> = records
+            .into_iter()
+            .map(|record| {
+                record.map(|record| {
+                    record.map(|record| {
+                        found.push(EventRecord::read(&record));
+                        found.len().saturating_sub(1)
+                    })
+                })
+            })
+            .collect();
+        self.follow_requeues(&mut found).await?;
+        let event = |place: Option<usize>| place.and_then(|place| found.get(place).cloned());
+        Ok(places.into_iter().map(|place| place.map(event)).collect())
+    }
+
+    /// The events whose requeues wait or are being processed.
+    async fn taken_up(&self, filter: &ReceiptFilter) -> Result<Vec<EventRecord>> {
+        let waiting = self.waiting().await?;
+        let ids = waiting.iter().filter_map(|run| EventId::read(&run.operation, &run.name));
+        let ids: Vec<_> = ids
+            .map(|(event, _)| event)
+            .filter(|event| filter.event.as_deref().is_none_or(|wanted| wanted == event.name()))
+            .collect();
+        let events = self.events(&ids).await?;
+        Ok(events.into_iter().filter_map(|event| event.ok().flatten()).collect())
+    }
+
+    /// Replaces each dead letter that was requeued by its last run. Each round is one load for all of them.
+    async fn follow_requeues(&self, events: &mut [EventRecord]) -> Result<()> {
+        let mut open: Vec<_> =
+            events.iter_mut().filter(|event| event.state == EventState::DeadLetter).collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let mut last = Vec::new();
+        while !open.is_empty() {
+            let keys: Result<Vec<_>> =
+                open.iter().map(|event| self.run_key(&event.id(), event.requeue.saturating_add(1))).collect();
+            let runs = self.semel().get_all(&keys?).await?;
+            let mut again = Vec::new();
+            for (event, run) in open.into_iter().zip(runs) {
+                // A run that cannot be read says nothing of what became of the event.
+                let Some(run) = run.ok().flatten() else {
+                    last.push(event);
+                    continue;
+                };
+                *event = EventRecord { duplicates: event.duplicates, ..EventRecord::read(&run) };
+                if event.state == EventState::DeadLetter {
+                    again.push(event);
+                }
+            }
+            open = again;
+        }
+        let waiting = if last.is_empty() { Vec::new() } else { self.waiting().await? };
+        for event in last {
+            let operation = event.id().operation(event.requeue.saturating_add(1));
+            event.is_waiting =
+                waiting.iter().any(|run| *run.operation == *operation && run.name == event.event);
+        }
+        Ok(())
     }
 
     /// Counts everything that this pipeline keeps, page by page: on a large store that is work for its server.

@@ -82,6 +82,9 @@ pub(crate) struct ConsumeArgs {
     /// Run this for each dead letter, as --exec; `SEMEL_ERROR` and `SEMEL_ATTEMPTS` say why
     #[arg(long, value_name = "COMMAND")]
     dead_letter_exec: Option<String>,
+    /// How much of a dead letter its receipt keeps, payload and headers together, so that it can be shown and requeued; 0B for none
+    #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = semel_config::size::parse)]
+    dead_letter_bytes_max: u64,
     /// How long receipts are remembered: an event that is delivered again later is processed again
     #[arg(long, value_name = "SPAN", default_value = "7d", value_parser = span::parse)]
     retention: Duration,
@@ -218,12 +221,20 @@ impl ConsumeArgs {
             .order(self.order.clone())
             .checkpoint(self.checkpoint)
             .attempts_max(self.attempts_max)
+            .dead_letter_bytes_max(usize::try_from(self.dead_letter_bytes_max).unwrap_or(usize::MAX))
             .watch(Arc::new(Reporter::new(pipeline, screen)));
         Ok(match (&self.dead_letters, &self.dead_letter_exec) {
             (Some(path), _) => consumer.dead_letters(LettersFile::open(path, &self.pipeline)?),
             (None, Some(command)) => consumer.dead_letters(self.exec(command, screen)),
-            // Only their receipts say what became of them.
-            (None, None) => consumer,
+            (None, None) => {
+                if self.dead_letter_bytes_max == 0 {
+                    screen.line(
+                        "warning: the payloads of dead letters are kept nowhere, and cannot be requeued: give \
+                         --dead-letters, --dead-letter-exec, or --dead-letter-bytes-max above 0B",
+                    );
+                }
+                consumer
+            }
         })
     }
 

@@ -1,7 +1,7 @@
 //! What a command finds in its environment.
 
 use semel::Permit;
-use semel_stream::Event;
+use semel_stream::{Event, EventId};
 use tokio::process::Command;
 
 /// How the names of headers begin.
@@ -56,9 +56,12 @@ impl Environment {
         environment
     }
 
-    /// The same with what the permit says. An event that is processed without protection has no key.
+    /// The same with what the permit says. An event without a key is processed without protection, or was requeued.
     pub(super) fn under(mut self, permit: &Permit) -> Self {
-        self.put("SEMEL_KEY", if permit.is_unprotected() { "" } else { permit.key().name() });
+        let key = permit.key();
+        let has_key = EventId::read(key.operation(), key.name()).is_none_or(|(event, _)| event.has_key());
+        let is_named = has_key && !permit.is_unprotected();
+        self.put("SEMEL_KEY", if is_named { key.name() } else { "" });
         self.put("SEMEL_ATTEMPT", &permit.attempt().to_string());
         self.put("SEMEL_FENCE", &permit.fence().to_string());
         self.put("SEMEL_DERIVED_KEY", &permit.derive("exec"));

@@ -10,7 +10,8 @@ use crate::terminal::{counted, grouped, span};
 /// How many events are in work.
 pub(super) fn in_work(report: &Report) -> u64 {
     let ended = [report.ran, report.duplicates, report.dead_letters, report.given_back];
-    ended.iter().fold(report.delivered, |left, ended| left.saturating_sub(*ended))
+    let begun = report.delivered.saturating_add(report.requeued);
+    ended.iter().fold(begun, |left, ended| left.saturating_sub(*ended))
 }
 
 /// How many events have ended since, in each second.
@@ -39,6 +40,7 @@ pub(super) fn line(report: &Report, rate: f64) -> String {
 pub(super) fn account(source: &SourceAddress, pipeline: &str, report: &Report, took: Duration) -> String {
     let mut rows = vec![
         ("delivered", report.delivered, ""),
+        ("requeued", report.requeued, "dead letters that were sent back, and taken up here"),
         ("processed", report.ran, ""),
         ("duplicates", report.duplicates, "had a receipt, and were not processed again"),
         ("retries", report.retries, "failed, and were tried again"),

@@ -93,12 +93,22 @@ impl Watch for Reporter {
             Step::Failed { at, attempt, error } => {
                 self.line(&format!("attempt {attempt} of {} failed: {}", self.name(at), text::shown(error)));
             }
-            Step::DeadLetter { at, attempts, error } => self.line(&format!(
-                "{} is put aside after {}: {}",
-                self.name(at),
-                counted(u64::from(*attempts), "attempt"),
-                text::shown(error)
-            )),
+            Step::DeadLetter { at, attempts, error, is_payload_kept } => {
+                let not_kept = if *is_payload_kept {
+                    ""
+                } else {
+                    "; its payload is not kept, so it cannot be requeued (--dead-letter-bytes-max)"
+                };
+                self.line(&format!(
+                    "{} is put aside after {}: {}{not_kept}",
+                    self.name(at),
+                    counted(u64::from(*attempts), "attempt"),
+                    text::shown(error)
+                ));
+            }
+            Step::Requeued(at) => {
+                self.line(&format!("{} was requeued, and is processed again", self.name(at)));
+            }
             Step::Held(at) => {
                 let name = self.name(at);
                 if self.said(|said| said.is_new(name.clone())) {

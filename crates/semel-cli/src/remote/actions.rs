@@ -6,7 +6,8 @@ use semel::record::{Record, State};
 use semel::{OperatorAnswer, Outcome, Result};
 use semel_ops::operator::{EventNoted, OffsetMoved, Settlement, SuppliedResponse};
 use semel_ops::record_json::OperatorAnswerView;
-use semel_stream::Position;
+use semel_stream::{EventState, Pipeline, Position, Requeue, RequeueAsk};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Server;
@@ -42,6 +43,25 @@ impl Server {
         self.client().post("/v1/receipts/record", &body, &find_out).await
     }
 
+    /// Sends dead letters back, one after the other; one answer for each.
+    pub(crate) async fn requeue(
+        &self,
+        pipeline: &Pipeline,
+        asks: &[RequeueAsk],
+        reason: &str,
+    ) -> Result<Vec<Requeue>> {
+        let mut answers = Vec::with_capacity(asks.len());
+        for ask in asks {
+            let id = pipeline.run_key(&ask.event, 0)?.id();
+            let body = json!({ "reason": reason, "requeues_before": ask.requeues_before });
+            let find_out = format!("semel --store {} keys show {}", self.client().url(), id.short());
+            let target = format!("/v1/records/{id}/requeue");
+            let answer: RequeueAnswer = self.client().post(&target, &body, &find_out).await?;
+            answers.push(answer.into());
+        }
+        Ok(answers)
+    }
+
     /// Moves the offset of a stream, if it is still in this epoch.
     pub(crate) async fn move_offset(
         &self,
@@ -56,6 +76,28 @@ impl Server {
             json!({ "scope": scope, "pipeline": pipeline, "stream": stream, "to": to, "epoch": epoch });
         let find_out = format!("semel --store {} offsets {pipeline}", self.client().url());
         self.client().post("/v1/offsets/move", &body, &find_out).await
+    }
+}
+
+/// What the server says became of a dead letter that was to be sent back.
+#[derive(Deserialize)]
+struct RequeueAnswer {
+    decision: String,
+    number: Option<u32>,
+}
+
+impl From<RequeueAnswer> for Requeue {
+    fn from(answer: RequeueAnswer) -> Self {
+        let number = answer.number.unwrap_or_default();
+        match &*answer.decision {
+            "requeued" => Self::Requeued { number },
+            "already_waiting" => Self::AlreadyWaiting { number },
+            "not_kept" => Self::NotKept,
+            "changed" => Self::Changed,
+            "full" => Self::Full,
+            "not_dead" => Self::NotDead(EventState::Processed),
+            _ => Self::Unknown,
+        }
     }
 }
 

@@ -166,6 +166,13 @@ impl BodyShown {
         if text.chars().all(is_text) { cut(text) } else { binary(bytes) }
     }
 
+    /// The body as lines of text, of so many bytes in all.
+    pub fn text(&self, body_bytes: usize) -> String {
+        let mut text = String::new();
+        self.write(&mut text, body_bytes);
+        text
+    }
+
     fn write(&self, text: &mut String, body_bytes: usize) {
         let _ = match self {
             Self::Json(shown) | Self::Text(shown) => writeln!(text, "{}", shown.trim_end_matches('\n')),

@@ -8,12 +8,10 @@ use semel::RecordId;
 use semel::clock::Timestamp;
 use semel::machine::offset;
 use semel::record::{Record, State, StateKind};
-use semel_stream::{EventRecord, EventState, Statistics, StreamOffset};
+use semel_stream::{EventId, EventRecord, EventState, KeptLetter, Statistics, StreamOffset};
 
 use crate::format::record::since;
 
-/// The operation of receipts.
-const RECEIPT: &str = "receipt";
 /// The operation of offsets.
 const OFFSET: &str = "offset";
 /// How many pipelines are told apart within one scope.
@@ -144,8 +142,10 @@ pub struct Pipelines {
 pub struct PipelineCounted {
     /// Its events in numbers, and its offsets by the names of their streams.
     pub statistics: Statistics,
-    /// The newest events that were put aside, newest first.
+    /// The newest events that were put aside, newest first; those that were requeued since included.
     pub dead_letters: Vec<PutAside>,
+    /// Requeues that were found before the dead letters that they are of.
+    requeued: u64,
 }
 
 /// An event that was put aside.
@@ -153,8 +153,10 @@ pub struct PipelineCounted {
 pub struct PutAside {
     /// Of its record.
     pub id: RecordId,
-    /// Its key.
+    /// Its key, or its place if it has none.
     pub event: Box<str>,
+    /// Whether it has a key.
+    pub has_key: bool,
     /// When.
     pub at: Timestamp,
     /// How often it was tried.
@@ -172,11 +174,6 @@ impl Pipelines {
     /// Takes note of a record, if it is a pipeline's.
     fn add(&mut self, record: &Record) {
         match record.key.operation() {
-            RECEIPT => {
-                if let Some(pipeline) = self.of(record) {
-                    pipeline.add_event(record);
-                }
-            }
             OFFSET if record.state.kind() == StateKind::Done => {
                 let Some(offset) = offset::read(record) else { return };
                 if let Some(pipeline) = self.of(record) {
@@ -187,7 +184,13 @@ impl Pipelines {
                     });
                 }
             }
-            _ => {}
+            operation => {
+                if let Some((_, requeue)) = EventId::read(operation, record.key.name())
+                    && let Some(pipeline) = self.of(record)
+                {
+                    pipeline.add_run(record, requeue);
+                }
+            }
         }
     }
 
@@ -206,24 +209,41 @@ impl Pipelines {
 }
 
 impl PipelineCounted {
-    fn add_event(&mut self, record: &Record) {
+    /// Counts a run of an event. A requeue stands for the dead letter that it is of: that one is no longer counted, whichever
+    /// of the two the walk comes to first.
+    fn add_run(&mut self, record: &Record, requeue: u32) {
         let event = EventRecord::read(record);
-        self.statistics.count(&event);
-        if event.state != EventState::DeadLetter {
-            return;
+        if requeue > 0 {
+            match self.statistics.dead_letters {
+                0 => self.requeued = self.requeued.saturating_add(1),
+                letters => self.statistics.dead_letters = letters.saturating_sub(1),
+            }
         }
+        if event.state == EventState::DeadLetter && self.requeued > 0 {
+            self.requeued = self.requeued.saturating_sub(1);
+        } else {
+            self.statistics.count(&event);
+        }
+        if event.state == EventState::DeadLetter && requeue == 0 {
+            self.remember(record, event);
+        }
+    }
+
+    fn remember(&mut self, record: &Record, event: EventRecord) {
         let newness = (event.since, record.key.id());
         let place = self.dead_letters.partition_point(|other| (other.at, other.id) > newness);
         if place >= DEAD_LETTERS_MAX {
             return;
         }
-        let (attempts, error) = record.outcome().map_or((None, None), |outcome| said(outcome.details_json()));
+        let letter = record.outcome().and_then(KeptLetter::read);
+        let (attempts, error) = letter.map_or((None, None), |letter| (letter.attempts, letter.error));
         let letter = PutAside {
             id: record.key.id(),
             event: event.event,
+            has_key: event.has_key,
             at: event.since,
             attempts: attempts.unwrap_or(event.attempts),
-            error,
+            error: error.map(|error| error.chars().take(ERROR_CHARS_MAX).collect::<String>().into()),
         };
         self.dead_letters.insert(place, letter);
         self.dead_letters.truncate(DEAD_LETTERS_MAX);
@@ -237,14 +257,4 @@ impl PipelineCounted {
         let place = offsets.partition_point(|other| other.stream < offset.stream);
         offsets.insert(place, offset);
     }
-}
-
-/// How often an event was tried and why that failed, as its receipt says.
-fn said(details: Option<&str>) -> (Option<u32>, Option<Box<str>>) {
-    let details = details.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
-    let said = |name: &str| details.as_ref().and_then(|details| details.get(name));
-    let attempts = said("attempts").and_then(|number| u32::try_from(number.as_u64()?).ok());
-    let error = said("error")
-        .and_then(|error| Some(error.as_str()?.chars().take(ERROR_CHARS_MAX).collect::<String>()));
-    (attempts, error.map(Into::into))
 }

@@ -44,6 +44,8 @@ pub enum Action {
     RecordEvent,
     /// Moves the offset of a stream.
     MoveOffset,
+    /// Sends a dead letter back.
+    Requeue,
 }
 
 /// What became of it.

@@ -4,11 +4,13 @@
 //! - [`audit`](Audit): the log of actions. [`action`](Operator): one action on one record.
 //! - [`many`](act_on_all): the same action on every record of a selection.
 //! - [`pipeline`](EventNoted): events noted as processed, and offsets that are moved.
+//! - `requeue`: dead letters that are sent back.
 
 mod action;
 mod audit;
 mod many;
 mod pipeline;
+mod requeue;
 mod supplied;
 
 pub use action::Operator;

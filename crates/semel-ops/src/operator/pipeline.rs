@@ -1,8 +1,8 @@
 //! What an operator does to a pipeline: notes an event as processed, or has a stream read from somewhere else.
 
-use semel::record::StateKind;
+use semel::record::{Record, StateKind};
 use semel::{ErrorKind, Key, Outcome, OutcomeKind, RecordedOnce, Resolution, Resolved, Result};
-use semel_stream::{Offset, Pipeline, Position};
+use semel_stream::{EventId, Offset, Pipeline, Position};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -52,8 +52,10 @@ pub enum OffsetMoved {
 impl Operator<'_> {
     /// Notes an event as processed, without processing it. Acts through the pipeline's engine.
     pub async fn record_event(&self, pipeline: &Pipeline, event: &str) -> Result<EventNoted> {
-        let key = pipeline.receipt_key(event)?;
-        let seen = pipeline.semel().get(&key).await?.map(|record| record.state.kind());
+        let last = last_run(pipeline, event).await?;
+        let key =
+            last.as_ref().map_or_else(|| pipeline.receipt_key(event), |record| Ok(record.key.clone()))?;
+        let seen = last.as_ref().map(|record| record.state.kind());
         if seen == Some(StateKind::Done) {
             return Ok(EventNoted::AlreadyRecorded);
         }
@@ -109,6 +111,17 @@ impl Operator<'_> {
         };
         self.note_result(asked, result).await;
     }
+}
+
+/// The record of the last run of an event: of its last requeue, if it was a dead letter.
+async fn last_run(pipeline: &Pipeline, event: &str) -> Result<Option<Record>> {
+    let ids = [EventId::Keyed(event.into()), EventId::Keyless(event.into())];
+    for found in pipeline.events(&ids).await? {
+        if let Some(found) = found? {
+            return pipeline.semel().get(&pipeline.run_key(&found.id(), found.requeue)?).await;
+        }
+    }
+    Ok(None)
 }
 
 async fn noted(pipeline: &Pipeline, key: &Key, event: &str, seen: Option<StateKind>) -> Result<EventNoted> {

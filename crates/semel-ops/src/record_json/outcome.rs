@@ -1,10 +1,14 @@
 //! What a run produced: by its size alone, or with its bytes, as JSON or as base64.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use semel::record::Step;
 use semel::{Outcome, Reference};
+use semel_stream::DEAD_LETTER_KIND;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// How the bytes of an outcome are shown: they may be secret, and they may be many.
@@ -52,7 +56,7 @@ impl<'a> OutcomeView<'a> {
             json,
             base64,
             references: outcome.references().iter().map(ReferenceView::of).collect(),
-            details: outcome.details_json().map(Details),
+            details: outcome.details_json().map(|text| Details(details(outcome, text, content))),
         }
     }
 }
@@ -117,15 +121,49 @@ fn json_text(bytes: &[u8]) -> Option<&RawValue> {
     serde_json::from_slice::<&RawValue>(bytes).ok().filter(|json| json.get().len() == bytes.len())
 }
 
+/// The details that the caller may see. The headers of a dead letter are content of the event, as its payload is.
+fn details<'a>(outcome: &Outcome, text: &'a str, content: Content) -> Cow<'a, str> {
+    if content != Content::Hidden || outcome.kind().as_str() != DEAD_LETTER_KIND {
+        return Cow::Borrowed(text);
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(mut members)) => {
+            members.remove("headers");
+            Cow::Owned(Value::Object(members).to_string())
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
 /// Details are JSON text; if they are not, the text itself is better than nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Details<'a>(&'a str);
+#[derive(Clone, Debug)]
+pub struct Details<'a>(Cow<'a, str>);
 
 impl Serialize for Details<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match serde_json::from_str::<&RawValue>(self.0) {
+        match serde_json::from_str::<&RawValue>(&self.0) {
             Ok(json) => json.serialize(serializer),
-            Err(_) => serializer.serialize_str(self.0),
+            Err(_) => serializer.serialize_str(&self.0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use semel_stream::{DeadLetter, Event};
+
+    use super::*;
+
+    #[test]
+    fn the_headers_of_a_dead_letter_are_shown_to_those_who_see_content_and_to_no_other() {
+        let event = Arc::new(Event::new("orders", "e-1", "secret payload").header("authorization", "secret"));
+        let letter = DeadLetter { event, key: None, attempts: 1, error: "too large".to_owned() };
+        let outcome = letter.outcome(1_000);
+        let shown = |content| serde_json::to_string(&OutcomeView::of(&outcome, content)).expect("is JSON");
+        assert!(shown(Content::Base64).contains("authorization"));
+        let hidden = shown(Content::Hidden);
+        assert!(!hidden.contains("secret") && hidden.contains("too large"), "{hidden}");
     }
 }

@@ -2,10 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use semel::Outcome;
-use semel_stream::{EventRecord, EventState};
+use semel_stream::{EventRecord, EventState, KeptLetter, KeptPayload};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::outcome::Content;
 use super::parts::Moment;
@@ -14,8 +12,10 @@ use super::parts::Moment;
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Receipt))]
 pub struct ReceiptView<'a> {
-    /// The key of the event.
+    /// The key of the event, or its place if it has none.
     pub event: &'a str,
+    /// Whether the event has a key.
+    pub has_key: bool,
     /// `processed`, `dead_letter`, `running`, `released` or `held`.
     #[cfg_attr(feature = "openapi", schema(example = "processed"))]
     pub state: String,
@@ -31,6 +31,12 @@ pub struct ReceiptView<'a> {
     pub kind: Option<&'a str>,
     /// Why it was put aside.
     pub error: Option<String>,
+    /// Which requeue its last run was; 0 for the first run.
+    pub requeue: u32,
+    /// Whether it was requeued since, and waits for a consumer.
+    pub is_waiting: bool,
+    /// Whether the payload of a dead letter is kept, so that it can be requeued; `null` for any other event.
+    pub payload_kept: Option<bool>,
     /// What its handler said, if that is text and may be seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
@@ -45,25 +51,26 @@ impl<'a> ReceiptView<'a> {
     /// The event, with as much of its handler's output as the caller may see.
     pub fn of(event: &'a EventRecord, content: Content) -> Self {
         let outcome = event.outcome.as_ref();
-        let bytes = outcome.map(|outcome| &**outcome.bytes()).filter(|_| content != Content::Hidden);
+        let letter = outcome.filter(|_| event.state == EventState::DeadLetter).and_then(KeptLetter::read);
+        // The bytes of a dead letter are its payload, which no handler said.
+        let bytes = outcome.map(|outcome| &**outcome.bytes());
+        let bytes = bytes.filter(|_| content != Content::Hidden && letter.is_none());
         let output = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
         Self {
             event: &event.event,
+            has_key: event.has_key,
             state: event.state.as_str().replace(' ', "_"),
             since: Moment(event.since),
             attempts: event.attempts,
             duplicates: event.duplicates,
             who_or_why: event.who_or_why.as_deref(),
             kind: outcome.map(|outcome| outcome.kind().as_str()),
-            error: outcome.filter(|_| event.state == EventState::DeadLetter).and_then(error),
+            payload_kept: letter.as_ref().map(|letter| matches!(letter.payload, KeptPayload::Whole(_))),
+            error: letter.and_then(|letter| letter.error),
+            requeue: event.requeue,
+            is_waiting: event.is_waiting,
             output,
             output_base64: bytes.filter(|_| output.is_none()).map(|bytes| STANDARD.encode(bytes)),
         }
     }
-}
-
-/// Why a dead letter is one.
-pub fn error(outcome: &Outcome) -> Option<String> {
-    let details: Value = serde_json::from_str(outcome.details_json()?).ok()?;
-    Some(details.get("error")?.as_str()?.to_owned())
 }

@@ -57,6 +57,7 @@ use super::{claim, docs, events, operators, pipeline_actions, pipelines, records
         store::load,
         store::check,
         store::sweep,
+        pipelines::requeue,
         events::events,
         docs::document,
         docs::page

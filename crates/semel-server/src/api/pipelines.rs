@@ -1,15 +1,22 @@
-//! Offsets and receipts of pipelines.
+//! Offsets and receipts of pipelines, and dead letters that are sent back.
 
-use semel_stream::{Pipeline, ReceiptFilter, ReceiptsAfter};
-use serde::Serialize;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use semel_stream::{Pipeline, ReceiptFilter, ReceiptsAfter, RequeueAsk};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::ask::{Answer, Look, Query, admit, within};
+use super::ask::{Answer, Json, Look, Query, admit, id, within};
 #[cfg(feature = "openapi")]
-use super::openapi::Looked;
+use super::openapi::{Looked, Refused};
 use super::problem::Problem;
-use super::records::{Counts, look, written};
-use crate::access::{Caller, Need};
+use super::records::{Counts, found, look, written};
+use super::wire::{Text, bounded};
+use crate::access::{Authenticated, Caller, Need};
+use crate::operator_actions;
+use crate::state::AppState;
+use semel_ops::record_json::dead_letter::RequeueView;
 #[cfg(feature = "openapi")]
 use semel_ops::record_json::offset::OffsetView;
 use semel_ops::record_json::offset::OffsetsWanted;
@@ -118,6 +125,46 @@ pub(super) async fn receipts(asked: Look) -> Result<Answer, Problem> {
         .map(|event| written(&ReceiptView::of(event, content)))
         .collect::<Result<_, _>>()?;
     Answer::of(&Receipts { receipts, next: found.next.map(Id) })
+}
+
+/// Sends a dead letter back.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct RequeueRecord<'a> {
+    /// Why, in words for people.
+    #[serde(borrow)]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, min_length = 1, max_length = 4_096, example = "the parser is mended"))]
+    reason: Text<'a>,
+    /// Only if the event was requeued so often before: `requeue` of its receipt.
+    requeues_before: Option<u32>,
+}
+
+/// Have a dead letter processed again by a consumer of its pipeline
+///
+/// Written into the store: a running consumer takes it up within seconds, else the next that starts. It runs once, out of order,
+/// with the payload that its receipt keeps.
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/records/{id}/requeue", tag = "operate", operation_id = "requeue_record",
+    params(("id" = String, Path, description = "What identifies the receipt: 64 hex digits.")),
+    request_body = RequeueRecord,
+    responses((status = 200, description = "What became of it.", body = RequeueView,
+        example = json!({"decision": "requeued", "number": 1, "message": "Requeued: a consumer of the pipeline takes it up within seconds, or when one starts."})), Refused)))]
+pub(super) async fn requeue(
+    State(served): State<Arc<AppState>>,
+    asker: Authenticated,
+    Path(digits): Path<String>,
+    body: Json,
+) -> Result<Answer, Problem> {
+    admit(&asker, Need::Act, 1)?;
+    let wanted = body.read::<RequeueRecord<'_>>()?;
+    let reason = bounded("reason", &wanted.reason)?.to_owned();
+    let (record, _) = found(&served, &asker.0, id(&digits).map_err(Problem::invalid)?).await?;
+    let Some((pipeline, event)) = Pipeline::of_record(&served.semel, &record.key) else {
+        return Answer::of(&RequeueView::not_dead());
+    };
+    let ask = RequeueAsk { event, requeues_before: wanted.requeues_before };
+    let answer = operator_actions::requeue(&served, &asker.0, pipeline, ask, reason).await?;
+    Answer::of(&RequeueView::from(answer))
 }
 
 /// The tenant that is meant: what was given, or all that the caller has.

@@ -52,6 +52,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<AppState>>)> {
         ("/v1/store/load", get(store::load)),
         ("/v1/store/check", get(store::check)),
         ("/v1/store/sweep", post(store::sweep)),
+        ("/v1/records/{id}/requeue", post(pipelines::requeue)),
         ("/v1/events", get(events::events)),
         #[cfg(feature = "openapi")]
         ("/openapi.json", get(docs::document)),

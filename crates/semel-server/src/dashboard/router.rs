@@ -19,6 +19,7 @@ pub fn router() -> Router<Arc<AppState>> {
         .route("/keys/{id}/outcome", get(keys::download))
         .route("/keys/{id}/release", get(keys::confirm_release).post(keys::release))
         .route("/keys/{id}/resolve", get(keys::confirm_resolve).post(keys::resolve))
+        .route("/keys/{id}/requeue", get(keys::confirm_requeue).post(keys::requeue))
         .route("/pipelines", get(pipelines::show))
         .route("/login", get(login::show).post(login::enter))
         .route("/logout", post(login::leave))

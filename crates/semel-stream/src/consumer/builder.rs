@@ -12,11 +12,12 @@ use super::choices::{OnBusy, OnHeld, Order};
 use super::claiming::Claiming;
 use super::control::{Control, Stopper};
 use super::report::{Report, Tally};
+use super::requeues::warn_of_lost_payloads;
 use super::running::Running;
 use super::tools::Tools;
 use super::watch::Watch;
 use super::work::Work;
-use crate::dead_letter::{DeadLetters, LoggedDeadLetters};
+use crate::dead_letter::{DEAD_LETTER_BYTES_MAX_DEFAULT, DeadLetters, LoggedDeadLetters};
 use crate::event::Event;
 use crate::failure::Handled;
 use crate::key::{EventKey, OnMissingKey};
@@ -42,7 +43,8 @@ pub struct Consumer<S> {
     pipeline: Pipeline,
     backoff: Backoff,
     attempts_max: u32,
-    dead_letters: Box<dyn DeadLetters>,
+    dead_letters: Option<Box<dyn DeadLetters>>,
+    dead_letter_bytes_max: usize,
     watch: Option<Arc<dyn Watch>>,
     control: Arc<Control>,
     tally: Arc<Tally>,
@@ -80,7 +82,8 @@ impl<S: Source> Consumer<S> {
             pipeline,
             backoff: Backoff::default(),
             attempts_max: ATTEMPTS_DEFAULT,
-            dead_letters: Box::new(LoggedDeadLetters),
+            dead_letters: None,
+            dead_letter_bytes_max: DEAD_LETTER_BYTES_MAX_DEFAULT,
             watch: None,
             control: Control::new(&tally),
             tally,
@@ -147,9 +150,16 @@ impl<S: Source> Consumer<S> {
         self
     }
 
-    /// Where events go that cannot be processed; nowhere but a log line if nothing is said.
+    /// Where events go that cannot be processed, besides their receipts; nowhere but a log line if nothing is said.
     pub fn dead_letters(mut self, dead_letters: impl DeadLetters) -> Self {
-        self.dead_letters = Box::new(dead_letters);
+        self.dead_letters = Some(Box::new(dead_letters));
+        self
+    }
+
+    /// How many bytes of payload and headers the receipt of a dead letter keeps, so that it can be shown and requeued; 256 KiB
+    /// if nothing is said, and 0 to keep none. Of a larger one, the length and the digest of the payload are kept.
+    pub fn dead_letter_bytes_max(mut self, bytes: usize) -> Self {
+        self.dead_letter_bytes_max = bytes;
         self
     }
 
@@ -184,13 +194,16 @@ impl<S: Source> Consumer<S> {
         }
         let tools = Tools {
             pipeline: self.pipeline,
-            dead_letters: self.dead_letters,
+            has_place_for_letters: self.dead_letters.is_some(),
+            dead_letters: self.dead_letters.unwrap_or_else(|| Box::new(LoggedDeadLetters)),
+            dead_letter_bytes_max: self.dead_letter_bytes_max,
             watch: self.watch,
             control: self.control,
             tally: self.tally,
             backoff: self.backoff,
             attempts_max: self.attempts_max,
         };
+        warn_of_lost_payloads(&tools);
         // Boxed, source and work too: the loop is compiled here once, and not again for every caller.
         Running::start(Box::new(self.source), self.choices, tools, Arc::new(work))
     }

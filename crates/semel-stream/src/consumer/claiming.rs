@@ -4,14 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use semel::{Decision, Error, ErrorKind, Outcome, Permit, Result};
+use semel::{Decision, Error, ErrorKind, OnOutage, Permit, Result};
 
 use super::tools::is_outage;
 use super::work::{Task, Work, Worked};
 use crate::event::Event;
+use crate::event_id::EventId;
 use crate::failure::{Failure, Handled};
 use crate::process::with_heartbeat;
-use crate::receipt::dead_letter;
 
 /// A handler of any type, so that what surrounds it is compiled once.
 type Handler = dyn Fn(Arc<Event>, Permit) -> Pin<Box<dyn Future<Output = Handled> + Send>> + Send + Sync;
@@ -105,8 +105,16 @@ async fn put_aside(task: &Task<'_>, permit: &Permit, attempts: u32, error: Strin
         settle(task, permit, || permit.release("the place for dead letters does not answer")).await?;
         return Err(unreached);
     }
-    let letter: Outcome = dead_letter(attempts, &error);
-    settle(task, permit, || permit.complete(letter.clone())).await?;
+    let letter = task.dead_letter(attempts, &error);
+    if permit.is_unprotected() {
+        // Its run has no record, and a dead letter is always found again: by its place.
+        let place = EventId::Keyless(task.key.into());
+        let claim = task.pipeline.claim_of_run(&place, 0)?.on_outage(OnOutage::Closed);
+        let record = || task.pipeline.semel().record_once(claim.clone(), letter.clone());
+        settle(task, permit, record).await.map(drop)?;
+    } else {
+        settle(task, permit, || permit.complete(letter.clone())).await?;
+    }
     drop(heartbeat);
     Ok(Worked::PutAside { attempts, error })
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use semel::machine::offset::Position;
 use semel::record::Record;
 use semel::{Error, ErrorKind, Fingerprint, Key, Result};
 
@@ -13,6 +12,7 @@ use super::running::{Errand, Running};
 use super::tools::is_outage;
 use super::watch::Step;
 use crate::event::Event;
+use crate::event_id::EventId;
 use crate::key::{KeyFault, OnMissingKey};
 use crate::offset::Reader;
 use crate::source::{Delivery, Fetched};
@@ -149,8 +149,10 @@ impl Running<'_> {
                     self.fail(missing_key(&event, &fault));
                     return None;
                 }
-                OnMissingKey::DeadLetter => (place_of(&event), None, Some(fault.to_string())),
-                OnMissingKey::Unprotected => (place_of(&event), None, None),
+                OnMissingKey::DeadLetter => {
+                    (EventId::by_place(&event).name().into(), None, Some(fault.to_string()))
+                }
+                OnMissingKey::Unprotected => (EventId::by_place(&event).name().into(), None, None),
             },
         };
         let lane = self.choices.order.lane(&event);
@@ -158,7 +160,9 @@ impl Running<'_> {
         let job = Job {
             event: Arc::new(event),
             key,
+            has_key: receipt.is_some(),
             receipt,
+            requeue: None,
             fingerprint,
             refused,
             lane,
@@ -204,6 +208,7 @@ impl Running<'_> {
             Errand::Looked(ids, Ok(records)) => self.looked(&ids, &records),
             Errand::Looked(_, Err(error)) => self.fail(error),
             Errand::Taken { stream, generation, reader } => self.taken(stream, generation, reader),
+            Errand::Requeues { settled, found } => self.requeues_found(settled, found),
             Errand::Committed { stream, generation, position, commit } => {
                 self.committed(&stream, generation, position, commit);
             }
@@ -235,14 +240,6 @@ impl Running<'_> {
             }
         }
         self.suspects_duplicates = found;
-    }
-}
-
-/// What an event without a key is called, where it has to be called something: its place, or a name like no other.
-fn place_of(event: &Event) -> Arc<str> {
-    match event.position.map(Position::get) {
-        Some(position) => format!("{}@{position}", event.stream).into(),
-        None => format!("{:032x}", rand::random::<u128>()).into(),
     }
 }
 

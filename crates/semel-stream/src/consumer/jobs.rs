@@ -5,6 +5,7 @@ use std::fmt::{self, Display as _};
 use std::sync::Arc;
 
 use semel::machine::offset::Position;
+use semel::machine::waiting::Waiting;
 use semel::{Fingerprint, Key};
 use tokio::time::Instant;
 
@@ -35,9 +36,13 @@ impl Placed {
 /// An event in hand, with all its deliveries: one that is delivered again while it is being processed is the same job.
 pub(super) struct Job {
     pub(super) event: Arc<Event>,
+    /// The event's key, or its place if it has none.
     pub(super) key: Arc<str>,
-    /// The key of its receipt; `None` where the event has no key.
+    pub(super) has_key: bool,
+    /// The key of the record of this run; `None` where the event is processed without protection.
     pub(super) receipt: Option<Key>,
+    /// What it is called in the list of requeues; `None` where the source delivered it.
+    pub(super) requeue: Option<Waiting>,
     pub(super) fingerprint: Option<Fingerprint>,
     /// Why it is put aside instead of being processed.
     pub(super) refused: Option<String>,
@@ -102,7 +107,8 @@ impl Jobs {
     pub(super) fn add(&mut self, job: Job) -> JobId {
         self.last = self.last.wrapping_add(1);
         let id = JobId(self.last);
-        if job.receipt.is_some() {
+        // A delivery of a requeued event is a duplicate of the first run, and no part of this one.
+        if job.has_key && job.requeue.is_none() {
             self.by_key.entry(Arc::clone(&job.key)).or_insert(id);
         }
         if let Some(lane) = &job.lane {

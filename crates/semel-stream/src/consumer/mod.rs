@@ -5,7 +5,7 @@
 //! - `running`: the loop. It waits for nothing alone: `desk` talks to the source, `intake` takes deliveries in, `jobs`
 //!   keeps them in their order, `attempt` runs one, `settle` draws the consequences, `commits` moves the
 //!   offsets of `streams`.
-//! - `frontier`: up to where everything is done.
+//! - `frontier`: up to where everything is done. `requeues`: dead letters that were sent back.
 //! - `control`: how a consumer is stopped; `report`, `watch`: what can be seen of it.
 
 mod attempt;
@@ -21,6 +21,7 @@ mod frontier;
 mod intake;
 mod jobs;
 mod report;
+mod requeues;
 mod running;
 mod settle;
 mod streams;

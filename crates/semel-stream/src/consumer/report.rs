@@ -29,6 +29,8 @@ pub struct Report {
     pub dead_letters: u64,
     /// Deliveries that went back to the source.
     pub given_back: u64,
+    /// Requeued events that were taken up here; what became of them is in the other numbers.
+    pub requeued: u64,
     /// How often an offset was committed.
     pub committed: u64,
     /// How many events were yet to be delivered when the source was last asked, if it knows.
@@ -73,6 +75,8 @@ pub(super) struct Tally {
     pub(super) dead_letters: Count,
     pub(super) given_back: Count,
     pub(super) committed: Count,
+    /// No metric: each is counted there by what becomes of it.
+    requeued: AtomicU64,
     lag_gauge: Gauge,
     rest: Mutex<Rest>,
 }
@@ -99,6 +103,7 @@ impl Tally {
             given_back: events("given_back"),
             retries: Count::new(counter!(semel::metrics::STREAM_RETRIES.name, "pipeline" => name())),
             committed: Count::new(counter!(semel::metrics::STREAM_COMMITS.name, "pipeline" => name())),
+            requeued: AtomicU64::new(0),
             lag_gauge: gauge!(semel::metrics::STREAM_LAG.name, "pipeline" => name()),
             rest: Mutex::default(),
         }
@@ -108,6 +113,17 @@ impl Tally {
         self.rest(|rest| {
             rest.first_at.get_or_insert_with(Instant::now);
         });
+    }
+
+    /// A requeued event is taken up.
+    pub(super) fn requeue_begins(&self) {
+        self.began();
+        self.requeued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A requeued event is another consumer's after all.
+    pub(super) fn requeue_given_up(&self) {
+        self.requeued.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(super) fn ended(&self) {
@@ -150,6 +166,7 @@ impl Tally {
                 retries: self.retries.get(),
                 dead_letters,
                 given_back: self.given_back.get(),
+                requeued: self.requeued.load(Ordering::Relaxed),
                 committed: self.committed.get(),
                 lag: rest.lag,
                 events_per_second,

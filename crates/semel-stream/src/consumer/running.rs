@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use semel::machine::offset::Position;
+use semel::machine::waiting::Waiting;
 use semel::record::Record;
 use semel::{Error, Result};
 use tokio::sync::watch;
@@ -22,6 +23,7 @@ use super::control::Wanted;
 use super::desk::{Answer, Ask, Desk, Start};
 use super::jobs::{JobId, Jobs, Placed};
 use super::report::Report;
+use super::requeues::{Found, Requeues};
 use super::streams::Streams;
 use super::tools::Tools;
 use super::work::{Work, Worked};
@@ -52,6 +54,7 @@ pub(super) struct Running<'s> {
     pub(super) to_give_back: Vec<(Placed, Duration)>,
     pub(super) to_start: VecDeque<Start>,
     pub(super) shared: SharedOffsets,
+    pub(super) requeues: Requeues,
     wanted: watch::Receiver<Wanted>,
     checkpoints_heard: u64,
     checkpoint_at: Option<Instant>,
@@ -80,6 +83,7 @@ pub(super) enum Errand {
     Taken { stream: Arc<str>, generation: u64, reader: Result<Reader> },
     Committed { stream: Arc<str>, generation: u64, position: Position, commit: Result<Commit> },
     CommittedShared { stream: Arc<str>, position: Position, commit: Result<Commit> },
+    Requeues { settled: Vec<Waiting>, found: Result<Found> },
 }
 
 type Joined = std::result::Result<(Id, Result<Worked>), JoinError>;
@@ -120,6 +124,7 @@ impl<'s> Running<'s> {
             to_give_back: Vec::new(),
             to_start: VecDeque::new(),
             shared: SharedOffsets::default(),
+            requeues: Requeues::new(Instant::now()),
             checkpoints_heard: 0,
             checkpoint_at,
             lag_at: Instant::now(),
@@ -175,6 +180,7 @@ impl<'s> Running<'s> {
         } else {
             self.dispatch();
         }
+        self.look_for_requeues(now);
         if std::mem::replace(&mut self.checkpoints_heard, wanted.checkpoints) != wanted.checkpoints {
             self.checkpoint_all();
         }
@@ -192,7 +198,7 @@ impl<'s> Running<'s> {
     fn dispatch(&mut self) {
         while self.jobs.running() < self.choices.parallel {
             let Some((id, job)) = self.jobs.start_next() else { return };
-            if !job.deliveries.iter().any(|placed| self.streams.is_current(placed)) {
+            if job.requeue.is_none() && !job.deliveries.iter().any(|placed| self.streams.is_current(placed)) {
                 self.jobs.remove(id);
                 continue;
             }
@@ -205,7 +211,8 @@ impl<'s> Running<'s> {
             let attempt = Attempt {
                 event: Arc::clone(&job.event),
                 key: Arc::clone(&job.key),
-                is_unprotected: job.receipt.is_none(),
+                has_key: job.has_key,
+                record: job.receipt.clone(),
                 fingerprint: job.fingerprint,
                 refused: job.refused.clone(),
                 reader: job.deliveries.first().and_then(|placed| self.streams.reader_if_next(placed)),
@@ -305,7 +312,8 @@ impl<'s> Running<'s> {
 
     /// Nothing runs, and nothing will.
     fn has_ended(&self) -> bool {
-        (self.is_stopping() || self.source_ended) && self.jobs.is_empty() && self.tasks.is_empty()
+        let is_last = self.is_stopping() || (self.source_ended && self.requeues.is_worked_off());
+        is_last && self.jobs.is_empty() && self.tasks.is_empty()
     }
 
     fn is_over(&mut self) -> bool {
@@ -317,6 +325,7 @@ impl<'s> Running<'s> {
             && !self.shared.is_due
             && self.shared.committing == 0
             && !self.streams.is_any_due()
+            && self.requeues.is_written()
             && !self.desk.is_at_work();
         if is_told || !self.is_stopping() {
             return is_told;
@@ -336,7 +345,8 @@ impl<'s> Running<'s> {
     /// When the next turn is due. What was due at the last one has begun then, or waits for something else.
     fn wake_at(&self, turned_at: Instant) -> Option<Instant> {
         let lag_at = (!self.is_stopping() && !self.source_ended).then_some(self.lag_at);
-        [self.jobs.next_due(), self.desk.free_at(), self.checkpoint_at, lag_at, self.grace_until]
+        let look_at = self.requeues.wake_at().filter(|_| !self.is_stopping() || !self.requeues.is_written());
+        [self.jobs.next_due(), self.desk.free_at(), self.checkpoint_at, lag_at, look_at, self.grace_until]
             .into_iter()
             .flatten()
             .filter(|at| *at > turned_at)

@@ -10,9 +10,11 @@ use super::choices::{OnBusy, OnHeld};
 use super::claiming::panicked;
 use super::intake::is_worth_another_try;
 use super::jobs::{Job, JobId, Placed};
+use super::requeues::IsHeld;
 use super::running::Running;
 use super::watch::{At, Step};
 use super::work::Worked;
+use crate::dead_letter::DeadLetter;
 use crate::failure::Failure;
 
 /// How soon to look again whether somebody else is done with an event.
@@ -68,14 +70,19 @@ impl Running<'_> {
         job.failures = job.failures.saturating_add(1);
         let (failures, failure) = (job.failures, panicked());
         tracing::error!(stream = &*job.event.stream, "semel-stream: a handler panicked");
-        let at = At::of(&job.event, job.receipt.is_some().then_some(&*job.key));
+        let at = At::of(&job.event, job.has_key.then_some(&*job.key));
         self.tools.saw(&Step::Failed { at, attempt: failures, error: failure.reason() });
         self.tools.tally.retries.one();
         self.wait(id, self.tools.backoff.after(failures));
     }
 
     pub(super) fn settle_duplicate(&mut self, id: JobId) {
-        self.tools.tally.duplicates.one();
+        if self.jobs.get(id).is_some_and(|job| job.requeue.is_some()) {
+            // Another consumer has processed it: nothing was delivered here.
+            self.tools.tally.requeue_given_up();
+        } else {
+            self.tools.tally.duplicates.one();
+        }
         self.done(id);
     }
 
@@ -89,6 +96,7 @@ impl Running<'_> {
                 key = %job.short(),
                 attempts,
                 error,
+                payload_kept = DeadLetter::fits(&job.event, self.tools.dead_letter_bytes_max),
                 "semel-stream: a dead letter"
             );
         }
@@ -110,6 +118,9 @@ impl Running<'_> {
     }
 
     fn busy(&mut self, id: JobId, retry_after: Duration) {
+        if self.put_off_requeue(id, IsHeld::No) {
+            return;
+        }
         let waits = self.waited(id);
         match self.choices.on_busy {
             OnBusy::GiveBack if !self.is_in_order(id) => self.give_back(id),
@@ -120,6 +131,9 @@ impl Running<'_> {
     }
 
     fn held(&mut self, id: JobId, reason: &str) {
+        if self.put_off_requeue(id, IsHeld::Yes) {
+            return;
+        }
         let waits = self.waited(id);
         match self.choices.on_held {
             OnHeld::GiveBack if !self.is_in_order(id) => self.give_back(id),
@@ -154,8 +168,11 @@ impl Running<'_> {
 
     /// Its event has a receipt, or needs none: the first delivery comes back, the others were duplicates.
     fn done(&mut self, id: JobId) -> Option<Placed> {
-        let Job { deliveries, .. } = self.jobs.remove(id)?;
+        let Job { deliveries, requeue, .. } = self.jobs.remove(id)?;
         self.tools.tally.ended();
+        if let Some(requeue) = requeue {
+            self.requeues.settle(requeue);
+        }
         let more = deliveries.len().saturating_sub(1);
         self.tools.tally.duplicates.add(u64::try_from(more).unwrap_or(u64::MAX));
         let first = deliveries.first().cloned();
@@ -195,6 +212,10 @@ impl Running<'_> {
         self.desk.hurry();
         self.desk.interrupt();
         for id in self.jobs.idle() {
+            // A requeue stays in the list, for whoever consumes next.
+            if self.put_off_requeue(id, IsHeld::No) {
+                continue;
+            }
             let Some(job) = self.jobs.remove(id) else { continue };
             job.deliveries.into_iter().for_each(|placed| self.let_go_of(placed));
         }

@@ -16,6 +16,9 @@ use crate::pipeline::Pipeline;
 pub(super) struct Tools {
     pub(super) pipeline: Pipeline,
     pub(super) dead_letters: Box<dyn DeadLetters>,
+    /// Whether dead letters go anywhere besides their receipts.
+    pub(super) has_place_for_letters: bool,
+    pub(super) dead_letter_bytes_max: usize,
     pub(super) watch: Option<Arc<dyn Watch>>,
     pub(super) control: Arc<Control>,
     pub(super) tally: Arc<Tally>,

@@ -67,7 +67,11 @@ pub enum Step<'a> {
         attempts: u32,
         /// Why the last attempt failed.
         error: &'a str,
+        /// Whether its receipt keeps its payload and headers, so that it can be requeued.
+        is_payload_kept: bool,
     },
+    /// A dead letter that was sent back is taken up here, to be processed again.
+    Requeued(At<'a>),
     /// Somebody else is processing the event.
     Busy(At<'a>),
     /// Nobody may process the event before somebody has looked.

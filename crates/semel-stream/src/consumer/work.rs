@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel::{Claim, Fingerprint, OnOutage, Permit, Result};
+use semel::{Claim, Fingerprint, Key, OnOutage, Outcome, Permit, Result};
 
 use super::claiming::claimed;
 use super::tools::Tools;
@@ -33,10 +33,14 @@ pub struct Task<'a> {
     pub pipeline: &'a Pipeline,
     /// The event.
     pub event: &'a Arc<Event>,
-    /// Its key; made up from its place where it has none and is processed [without protection](Self::is_unprotected).
+    /// Its key; its place where it has none.
     pub key: &'a str,
     /// Whether the event has no key, and is processed as often as it is delivered.
     pub is_unprotected: bool,
+    /// Whether the event has a key.
+    pub has_key: bool,
+    /// Under which key the run is recorded: that of its receipt, or of a requeue.
+    pub(super) record: Option<&'a Key>,
     /// Whose offset may move together with this event: everything before it has a receipt. `None` where the stream is
     /// shared, or something before it is still running.
     pub reader: Option<&'a Reader>,
@@ -93,7 +97,11 @@ impl Task<'_> {
     /// The claim of this event. A store that does not answer refuses it, whatever the engine's policy, and so many
     /// attempts that it is held there are not: the consumer puts it aside.
     pub fn claim(&self) -> Result<Claim> {
-        let claim = self.pipeline.claim_of(self.key)?.on_outage(OnOutage::Closed).attempts_max(u32::MAX);
+        let claim = match self.record {
+            Some(record) => self.pipeline.claim_at(record, self.key),
+            None => self.pipeline.claim_of(self.key)?,
+        };
+        let claim = claim.on_outage(OnOutage::Closed).attempts_max(u32::MAX);
         Ok(match self.fingerprint {
             Some(fingerprint) => claim.fingerprint(fingerprint),
             None => claim,
@@ -127,11 +135,19 @@ impl Task<'_> {
     }
 
     /// Hands the event to the dead letters. Its receipt is still to be written, with
-    /// [`dead_letter`](crate::dead_letter()).
+    /// [`dead_letter`](Self::dead_letter).
     pub async fn put_aside(&self, attempts: u32, error: &str) -> Result<()> {
-        let key = (!self.is_unprotected).then(|| self.key.into());
-        let letter = DeadLetter { event: Arc::clone(self.event), key, attempts, error: error.to_owned() };
-        self.tools.put_aside(letter).await
+        self.tools.put_aside(self.letter(attempts, error)).await
+    }
+
+    /// The receipt of the event as a dead letter, with its payload as far as that is kept.
+    pub fn dead_letter(&self, attempts: u32, error: &str) -> Outcome {
+        self.letter(attempts, error).outcome(self.tools.dead_letter_bytes_max)
+    }
+
+    fn letter(&self, attempts: u32, error: &str) -> DeadLetter {
+        let key = self.has_key.then(|| self.key.into());
+        DeadLetter { event: Arc::clone(self.event), key, attempts, error: error.to_owned() }
     }
 
     /// How many events are still before this consumer, as far as its source last said.
@@ -141,6 +157,6 @@ impl Task<'_> {
 
     /// Which event this is.
     pub fn at(&self) -> At<'_> {
-        At::of(self.event, (!self.is_unprotected).then_some(self.key))
+        At::of(self.event, self.has_key.then_some(self.key))
     }
 }

@@ -38,6 +38,7 @@ use crate::lock::lock;
 use crate::machine::claim::{self, Ask, Claimed, Probe, Recorded};
 use crate::machine::offset::{self, Move, Moved};
 use crate::machine::settle::{self, ReleaseAnswer, Resolution, Resolved};
+use crate::machine::waiting::{self, Change, Changed};
 use crate::observe::{self, Counters, Stats};
 use crate::outcome::Outcome;
 use crate::per_thread::PerThread;
@@ -454,6 +455,16 @@ impl Semel {
         let rule: BoxedRule<Moved> =
             Box::new(move |found, now| offset::shift(found, &own, permit_id, &wanted, now));
         SwapLoop::new(key.clone(), Guess::Unknown, rule).permit_id(permit_id)
+    }
+
+    /// Changes the list of keys that wait to be run, which is kept under this key.
+    pub async fn change_waiting(&self, key: &Key, wanted: Change) -> Result<Changed> {
+        let engine = self.engine();
+        let (own, permit_id) = (key.clone(), engine.mint());
+        let rule: BoxedRule<Changed> =
+            Box::new(move |found, now| waiting::change(found, &own, permit_id, &wanted, now));
+        let swap_loop = SwapLoop::new(key.clone(), Guess::Unknown, rule).permit_id(permit_id);
+        Ok(engine.batcher.ask(swap_loop, |_| let_go).await?.answer)
     }
 
     /// A `record_once`, for a caller that drives it inside a transaction of its own.

@@ -157,8 +157,8 @@ fn done(permit_id: PermitId, offset: &Offset) -> State {
     })
 }
 
-/// The record of an offset that was never written.
-fn fresh(key: &Key, state: State) -> Record {
+/// The record of an offset, or of a list, that was never written.
+pub(super) fn fresh(key: &Key, state: State) -> Record {
     Record {
         key: key.clone(),
         fingerprint: None,

@@ -47,6 +47,7 @@ fn form(world: &World, endpoint: &str, fresh: &Fresh, who: Who, manner: Manner) 
     let mut values = vec![("csrf", csrf.as_str())];
     match endpoint {
         "POST /keys/{id}/release" => values.extend([("version", version.as_str()), ("reason", "why")]),
+        "POST /keys/{id}/requeue" => values.extend([("requeues", "0"), ("reason", "why")]),
         "POST /keys/{id}/resolve" => values.extend([
             ("version", version.as_str()),
             ("how", "done"),

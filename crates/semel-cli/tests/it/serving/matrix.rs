@@ -121,7 +121,7 @@ fn ask(endpoint: &str, fresh: &Fresh) -> Request {
         "POST /v1/complete/batch" => json!({ "items": [settled(json!({ "outcome": { "json": 1 } }))] }),
         "POST /v1/release/batch" => json!({ "items": [settled(json!({ "reason": "why" }))] }),
         "POST /v1/renew/batch" => json!({ "items": [settled(json!({}))] }),
-        "POST /v1/records/{id}/release" => json!({ "reason": "why" }),
+        "POST /v1/records/{id}/release" | "POST /v1/records/{id}/requeue" => json!({ "reason": "why" }),
         "POST /v1/records/{id}/resolve" => json!({ "outcome": { "json": 1 } }),
         "POST /v1/receipts/record" => json!({ "scope": [scope], "pipeline": "billing", "event": name }),
         "POST /v1/offsets/move" => {

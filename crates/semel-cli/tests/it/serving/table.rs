@@ -58,6 +58,7 @@ pub(super) const API: &[Row] = &[
     row("GET /v1/records",                 [401, 401, 403, 200, 200],     [401, 401, 403, 403, 403]),
     row("POST /v1/records/{id}/release",   [401, 401, 403, 403, 200],     [401, 401, 403, 403, 404]),
     row("POST /v1/records/{id}/resolve",   [401, 401, 403, 403, 200],     [401, 401, 403, 403, 404]),
+    row("POST /v1/records/{id}/requeue",   [401, 401, 403, 403, 200],     [401, 401, 403, 403, 404]),
     row("GET /v1/stats",                   [401, 401, 403, 200, 200],     [401, 401, 403, 200, 200]),
     row("GET /v1/offsets",                 [401, 401, 403, 200, 200],     [401, 401, 403, 200, 200]),
     row("GET /v1/receipts",                [401, 401, 403, 200, 200],     [401, 401, 403, 200, 200]),
@@ -88,6 +89,7 @@ pub(super) const PAGES: &[Row] = &[
     row("GET /keys/{id}/outcome",          [303, 303, 200, 403, 200],     [303, 303, 404, 403, 404]),
     row("GET /keys/{id}/release",          [303, 303, 403, 403, 200],     [303, 303, 403, 403, 404]),
     row("GET /keys/{id}/resolve",          [303, 303, 403, 403, 200],     [303, 303, 403, 403, 404]),
+    row("GET /keys/{id}/requeue",          [303, 303, 403, 403, 200],     [303, 303, 403, 403, 404]),
     row("GET /pipelines",                  [303, 303, 403, 200, 200],     [303, 303, 403, 200, 200]),
     row("GET /login",                      [200, 200, 200, 200, 200],     [200, 200, 200, 200, 200]),
     row("GET /assets/{name}",              [404, 404, 404, 404, 404],     [404, 404, 404, 404, 404]),
@@ -98,6 +100,7 @@ pub(super) const PAGES: &[Row] = &[
 pub(super) const FORMS: &[Row] = &[
     row("POST /keys/{id}/release",         [303, 303, 403, 403, 303],     [303, 303, 403, 403, 404]),
     row("POST /keys/{id}/resolve",         [303, 303, 403, 403, 303],     [303, 303, 403, 403, 404]),
+    row("POST /keys/{id}/requeue",         [303, 303, 403, 403, 303],     [303, 303, 403, 403, 404]),
     // An id of another scope is not there: the page says that nothing was acted on.
     row("POST /actions",                   [303, 303, 403, 403, 200],     [303, 303, 403, 403, 200]),
     row("POST /login",                     [401, 401, 303, 303, 303],     [401, 401, 303, 303, 303]),

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use semel::Outcome;
 use semel::record::Record;
 use semel_http::{HttpRecord, StoredResponse};
+use semel_stream::DEAD_LETTER_KIND;
 
 use super::detail::Found;
 use super::response::{content, summary, whole};
@@ -23,9 +24,10 @@ pub(super) fn outcome(record: &Record, outcome: &Outcome, visitor: &Visitor) -> 
     let size = bytes::size(outcome.bytes().len() as u64);
     // A response that cannot be read is shown as the bytes that it is.
     let response = HttpRecord::of(record).and_then(|http| http.response()).and_then(Result::ok);
+    let is_letter = outcome.kind().as_str() == DEAD_LETTER_KIND;
     html! {
         section.card aria-labelledby="outcome-title" {
-            h2 #outcome-title { @if response.is_some() { "Response" } @else { "Outcome" } }
+            h2 #outcome-title { @if response.is_some() { "Response" } @else if is_letter { "Payload" } @else { "Outcome" } }
             dl.facts {
                 @if let Some(response) = &response { (summary(response)) }
                 div { dt { "Kind" } dd { bdi { (outcome.kind().as_str()) } } }
@@ -33,7 +35,8 @@ pub(super) fn outcome(record: &Record, outcome: &Outcome, visitor: &Visitor) -> 
                 @for reference in outcome.references() {
                     div { dt { "Reference" } dd { bdi { (reference.kind) } " " bdi { (reference.id) } } }
                 }
-                @if let Some(details) = outcome.details_json() { div.wide { dt { "Details" } dd { (content(details.as_bytes())) } } }
+                // Those of a dead letter have a section of their own, which leaves out what not every role may see.
+                @if let Some(details) = outcome.details_json().filter(|_| !is_letter) { div.wide { dt { "Details" } dd { (content(details.as_bytes())) } } }
             }
             @if visitor.caller.may(Need::Content) {
                 @match response.as_ref() {

@@ -14,6 +14,7 @@ use semel_http::HttpRecord;
 use tokio::time::timeout;
 
 use super::content;
+use super::requeue::{self, Letter};
 use super::response::content as shown_content;
 use super::settle::flash;
 use super::timeline::timeline;
@@ -42,13 +43,18 @@ pub(in crate::dashboard) async fn one(
     visitor.need(Need::See)?;
     let Found { record, now } = Found::by_id(&served, &visitor, &id).await?;
     let said = query.ok().and_then(|Query(query)| {
-        query.iter().find(|(name, _)| name == "said").and_then(|(_, word)| flash(word))
+        query
+            .iter()
+            .find(|(name, _)| name == "said")
+            .and_then(|(_, word)| flash(word).or_else(|| requeue::flash(word)))
     });
+    let letter = Letter::of(&served, &visitor, &record).await?;
     let content = html! {
         @if let Some(said) = said { (said) }
         div.one #key data-live {
             (title(&record, now))
-            (actions(&record, now, &visitor))
+            (actions(&record, now, letter.as_ref(), &visitor))
+            @if let Some(letter) = &letter { (letter.section(&record, &visitor)) }
             div.halves {
                 section.card aria-labelledby="life-title" { h2 #life-title { "Life" } (timeline(&record, now)) }
                 section.card aria-labelledby="facts-title" { h2 #facts-title { "Facts" } (facts(&record, now)) }
@@ -83,8 +89,12 @@ pub(super) fn title(record: &Record, now: Timestamp) -> Markup {
 }
 
 /// What may be done about it, in words first.
-fn actions(record: &Record, now: Timestamp, visitor: &Visitor) -> Markup {
-    let (class, said) = what_now(record, now);
+fn actions(record: &Record, now: Timestamp, letter: Option<&Letter>, visitor: &Visitor) -> Markup {
+    let (class, said) = match letter {
+        Some(_) => ("calm", "The event could not be processed, and was put aside. It counts as processed: its stream went on.".to_owned()),
+        None => what_now(record, now),
+    };
+    let can_be_requeued = letter.is_some_and(Letter::can_be_requeued);
     let (is_held, is_running) =
         (matches!(record.state, RecordState::Held(_)), matches!(record.state, RecordState::Running(_)));
     let id = record.key.id();
@@ -94,7 +104,8 @@ fn actions(record: &Record, now: Timestamp, visitor: &Visitor) -> Markup {
             @if visitor.caller.may(Need::Act) {
                 @if is_held { a.button.primary href={ "/keys/" (id) "/resolve" } { "Resolve…" } }
                 @if is_running || is_held { a.button href={ "/keys/" (id) "/release" } { "Release…" } }
-            } @else if is_held || is_running {
+                @if can_be_requeued { a.button.primary href={ "/keys/" (id) "/requeue" } { "Requeue…" } }
+            } @else if is_held || is_running || can_be_requeued {
                 p.muted { "Acting on it needs the role operate." }
             }
         }

@@ -1,7 +1,7 @@
 //! Strangers' strings are text, wherever they stand.
 
 use semel::{Claim, Key, Outcome, OutcomeKind};
-use semel_stream::{Pipeline, Position, dead_letter};
+use semel_stream::{DeadLetter, Event, Pipeline, Position};
 use serde_json::json;
 
 use super::visit::{Browser, done, encoded, held, open, path, running, until};
@@ -41,8 +41,13 @@ async fn whatever_strangers_write_is_text_on_every_page() {
         permit.step(text, || async { Ok::<_, std::io::Error>(text.to_owned()) }).await.expect("is stored");
         permits.push(permit);
         let pipeline = Pipeline::builder(semel, text).scope([text]).build().expect("is one");
-        let recorded = pipeline.record([(text, dead_letter(3, text))]).await.expect("is recorded");
+        let event = Event::new(text, text, text.as_bytes().to_vec()).at(7).header(text, text);
+        let letter =
+            DeadLetter { event: event.into(), key: Some(text.into()), attempts: 3, error: text.to_owned() };
+        let recorded = pipeline.record([(text, letter.outcome(1_000))]).await.expect("is recorded");
         assert_eq!(recorded.len(), 1);
+        let letter = pipeline.receipt_key(text).expect("is a key");
+        pages.extend([path(&letter), format!("{}/requeue", path(&letter))]);
         pipeline.commit_shared(text, Position::new(1), Some(text)).await.map(drop).expect("is committed");
 
         pages.extend([text, "held", "running"].map(|operation| path(&key(operation))));

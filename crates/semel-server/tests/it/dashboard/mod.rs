@@ -11,6 +11,7 @@ mod login;
 mod many;
 mod markup;
 mod pipelines;
+mod requeue;
 mod rights;
 mod scopes;
 mod searching;

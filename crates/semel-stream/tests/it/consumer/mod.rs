@@ -9,6 +9,7 @@ mod order;
 mod outage;
 mod redelivery;
 mod report;
+mod requeue;
 mod scene;
 mod stopping;
 mod streams;

@@ -102,6 +102,7 @@ impl Watch for Ledger {
             Step::Busy(at) => ("busy", *at),
             Step::Held(at) => ("held", *at),
             Step::GivenBack(at) => ("given_back", *at),
+            Step::Requeued(at) => ("requeued", *at),
             other => panic!("what is {other:?}?"),
         };
         if ["receipt", "duplicate", "dead_letter"].contains(&word) {
