@@ -82,9 +82,10 @@ impl Dispatch {
             request.extensions_mut().insert(OverTls);
         }
         // Around the span for collectors of traces: it names the request in all warnings about it.
-        let with_id = request_id(request.headers())
-            .map(|id| tracing::warn_span!(target: "semel::request", "request", request_id = %id))
-            .unwrap_or_else(Span::none);
+        let with_id = request_id(request.headers()).map_or_else(
+            Span::none,
+            |id| tracing::warn_span!(target: "semel::request", "request", request_id = %id),
+        );
         let span = with_id.in_scope(|| {
             tracing::info_span!(
                 "semel.request",
