@@ -204,24 +204,6 @@ fn what_is_done_through_a_process_is_done_and_written_down_there() {
 }
 
 #[test]
-fn what_waits_in_the_server_is_woken_by_a_release_from_elsewhere() {
-    let place = Place::file();
-    let in_use = InUse::start(&place, serve, &[]);
-    let address: SocketAddr = in_use.url.trim_start_matches("http://").parse().expect("is one");
-    let mut client = test_http::blocking::Client::new(address);
-    let claim = serde_json::json!({ "operation": "charge", "name": "order-1", "lease_ms": 600_000 });
-    let run = client.call("/v1/claim", &claim).expect("is claimed");
-    let id = run["id"].as_str().expect("is text").to_owned();
-    let waiting = std::thread::spawn({
-        let id = id.clone();
-        move || test_http::blocking::Client::new(address).get(&format!("/v1/records/{id}?wait=60s"))
-    });
-    in_use.says(&format!("keys release {id} --yes")).fine();
-    let seen = waiting.join().expect("ends").expect("is answered");
-    assert_eq!(seen["record"]["state"], "released");
-}
-
-#[test]
 fn a_token_that_only_reads_neither_acts_nor_sees_what_is_in_an_outcome() {
     for (_, start) in PROCESSES {
         let place = full();
