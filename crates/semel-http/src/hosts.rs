@@ -181,6 +181,7 @@ mod tests {
             ("API.example.:0443", "host:api.example"),
             ("api.example:", "host:api.example"),
             ("api.example:8443", "host:api.example:8443"),
+            ("api.example.:8443", "host:api.example:8443"),
             ("[2001:DB8::0:1]:80", "host:[2001:db8::1]"),
             ("[2001:db8::1]", "host:[2001:db8::1]"),
             ("127.0.0.1:8080", "host:127.0.0.1:8080"),

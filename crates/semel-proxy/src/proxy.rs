@@ -26,6 +26,8 @@ use semel_ops::store_url::{Address, Opened, WakeUps};
 
 /// How often connections to the upstream are looked through.
 const TIDY_EVERY: Duration = Duration::from_secs(1);
+/// How long requests that are cut off may take to end.
+const CUT_OFF_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A running proxy. It ends when it is dropped; [`drain`](Self::drain) ends it well.
 pub struct Proxy {
@@ -234,6 +236,8 @@ impl Proxy {
         let in_time = timeout(self.settings.listener.timeouts.drain, over).await.is_ok();
         let cut_off = if in_time { 0 } else { left() };
         self.phase.send_replace(Phase::Over);
+        // What was cut off ends now, and its lines belong into the log before that ends, too.
+        let _ = timeout(CUT_OFF_TIMEOUT, self.front.in_flight().emptied()).await;
         // Counts of duplicates are written, unless the store does not answer.
         match timeout(self.settings.listener.timeouts.drain, self.semel.close()).await {
             Ok(Ok(())) => {}

@@ -7,6 +7,8 @@ use test_http::{Client, Proxy, Upstream};
 
 const FILES: usize = 200;
 const SLOW: usize = 400;
+/// The last numbers of the addresses that slow clients come from.
+const PEERS: [u8; 8] = [2, 3, 4, 5, 6, 7, 8, 9];
 
 #[tokio::test]
 async fn slow_heads_do_not_use_up_the_files_that_others_need() {
@@ -18,8 +20,9 @@ async fn slow_heads_do_not_use_up_the_files_that_others_need() {
         format!("upstream = \"http://{}\"\nstore = \"memory:\"\naccess_log = \"off\"\n", upstream.address);
     let mut proxy = Proxy::with_config(&mut limited, &config).await.expect("starts");
     let mut slow = Vec::new();
-    for _ in 0..SLOW {
-        let mut client = Client::connect(proxy.address).await;
+    for n in 0..SLOW {
+        // From many addresses: the share of one peer alone would leave files for others.
+        let mut client = Client::connect_from([127, 0, 0, PEERS[n % PEERS.len()]], proxy.address).await;
         client.write_if_open("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ").await;
         slow.push(client);
     }

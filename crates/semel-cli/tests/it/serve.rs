@@ -1,13 +1,16 @@
 //! `semel serve` and `semel token`, as the real binary.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use semel_listen::tls::provider;
 use tempfile::TempDir;
 use test_http::{Answer, Request, Server};
 
@@ -98,6 +101,60 @@ fn a_token_is_good_from_the_signal_on_that_reads_its_file_again() {
     while !serving.line().contains("reloaded, 1 token") {}
     assert!(serving.metrics(&first) == 401);
     assert!(serving.metrics(&second) == 200);
+}
+
+/// A certificate for `localhost` and its key, in these files.
+fn write_certificate(certificate: &Path, key: &Path) -> CertificateDer<'static> {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("is made");
+    std::fs::write(certificate, made.cert.pem()).expect("is written");
+    std::fs::write(key, made.signing_key.serialize_pem()).expect("is written");
+    made.cert.der().clone()
+}
+
+/// Whether a new client that trusts this certificate alone is answered.
+fn is_shown(address: SocketAddr, certificate: &CertificateDer<'static>) -> bool {
+    let mut trusted = RootCertStore::empty();
+    trusted.add(certificate.clone()).expect("is taken");
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .expect("are known")
+        .with_root_certificates(trusted)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("is a name");
+    let client = ClientConnection::new(Arc::new(config), name).expect("begins");
+    let mut stream = StreamOwned::new(client, TcpStream::connect(address).expect("connects"));
+    stream.sock.set_read_timeout(Some(PATIENCE)).expect("is set");
+    let mut answer = [0; 12];
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").is_ok()
+        && stream.read_exact(&mut answer).is_ok()
+        && answer == *b"HTTP/1.1 200"
+}
+
+#[test]
+fn a_certificate_is_shown_from_the_signal_on_that_reads_its_files_again() {
+    let folder = tempfile::tempdir().expect("a folder for a test");
+    let [certificate, key, other_key] =
+        ["cert.pem", "key.pem", "other.pem"].map(|name| folder.path().join(name));
+    let old = write_certificate(&certificate, &key);
+    let mut command = serve();
+    command.arg("--tls-certificate").arg(&certificate).arg("--tls-key").arg(&key);
+    let mut serving = Serving::start(&mut command);
+    assert!(serving.first.contains("https://127.0.0.1:"), "{}", serving.first);
+    let address = serving.server.address;
+    assert!(is_shown(address, &old));
+    // Half of what is new: the key is still the old one's.
+    let new = write_certificate(&certificate, &other_key);
+    assert!(!is_shown(address, &new), "nothing changes before the signal");
+    serving.server.signal(rustix::process::Signal::HUP);
+    let said = serving.line();
+    assert!(said.contains("not reloaded") && said.contains("cert.pem"), "{said}");
+    assert!(is_shown(address, &old), "everything stays as it was");
+    std::fs::rename(&other_key, &key).expect("is renamed");
+    serving.server.signal(rustix::process::Signal::HUP);
+    let said = serving.line();
+    assert!(said.contains("serve: reloaded"), "{said}");
+    assert!(is_shown(address, &new), "new clients are shown the new one");
+    assert!(!is_shown(address, &old), "and no longer the old one");
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use semel::metrics::{ALL, MetricKind, Part};
 use tempfile::TempDir;
 use test_http::blocking::Client;
-use test_http::{Program, Request, Upstream};
+use test_http::{HANG, Program, Request, Upstream, until_blocking};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
@@ -41,11 +42,15 @@ impl Stopping {
     }
 
     fn proxy(upstream: SocketAddr, grace: &str) -> Self {
+        Self::proxy_with(upstream, &format!("grace = '{grace}'"))
+    }
+
+    fn proxy_with(upstream: SocketAddr, timeouts: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder for a test");
         let file = folder.path().join("semel.toml");
         let config = format!(
             "upstream = 'http://{upstream}'\nlisten = '127.0.0.1:0'\nadmin = '127.0.0.1:0'\nstore = 'memory:'\n\
-             [timeouts]\ngrace = '{grace}'\n"
+             [timeouts]\n{timeouts}\n"
         );
         std::fs::write(&file, config).expect("is written");
         let mut command = semel();
@@ -172,6 +177,55 @@ fn a_person_at_the_terminal_does_not_wait_for_the_grace() {
     serving.program.signal(Signal::INT);
     assert!(serving.program.wait().success());
     assert!(!serving.program.err().contains("fails from now on"), "{}", serving.program.err());
+}
+
+#[test]
+fn every_request_that_was_answered_before_the_end_has_its_line_in_the_access_log() {
+    let runtime = Runtime::new().expect("a runtime starts");
+    let upstream = upstream(&runtime);
+    let mut proxy = Stopping::proxy(upstream.address, "0s");
+    let (clients, (answer, answers)) = (proxy.clients, mpsc::channel());
+    // One request after another until the connection ends: the last lines are younger than what is gathered for one write.
+    let asking = runtime.spawn(async move {
+        let mut client = test_http::Client::connect(clients).await;
+        while client.try_ask(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.is_ok() {
+            answer.send(()).expect("is counted");
+        }
+    });
+    for _ in 0..20 {
+        answers.recv_timeout(PATIENCE).expect("is answered");
+    }
+    proxy.program.signal(Signal::TERM);
+    assert!(proxy.program.wait().success(), "{}", proxy.program.tail());
+    runtime.block_on(asking).expect("ends");
+    let answered = 20 + answers.iter().count();
+    until_blocking("a line for every answer", || {
+        let logged = proxy.program.out().lines().filter(|line| line.contains(" GET / ")).count();
+        (logged >= answered).then_some(())
+    });
+}
+
+#[test]
+fn a_request_that_is_cut_off_at_the_end_has_its_line_in_the_access_log() {
+    const CUT_OFF: usize = 50;
+    let runtime = Runtime::new().expect("a runtime starts");
+    let upstream = upstream(&runtime);
+    let mut proxy = Stopping::proxy_with(upstream.address, "grace = '0s'\ndrain = '200ms'");
+    let request = format!("GET {HANG} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let mut clients = Vec::new();
+    for _ in 0..CUT_OFF {
+        let mut client = TcpStream::connect(proxy.clients).expect("connects");
+        client.write_all(request.as_bytes()).expect("is written");
+        clients.push(client);
+    }
+    until_blocking("the upstream to be asked", || (upstream.connections() == CUT_OFF).then_some(()));
+    proxy.program.signal(Signal::TERM);
+    assert!(proxy.program.wait().success(), "{}", proxy.program.tail());
+    proxy.program.until_written("50 requests cut off");
+    until_blocking("a line for every request", || {
+        let logged = proxy.program.out().lines().filter(|line| line.contains(" - gone ")).count();
+        (logged == CUT_OFF).then_some(())
+    });
 }
 
 /// Every series of a counter of these parts is there, at 0.

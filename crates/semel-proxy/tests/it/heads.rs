@@ -105,8 +105,10 @@ async fn a_whole_url_as_a_target_is_taken_if_its_host_is_the_hosts() {
     let service = Service::mirror().await;
     let proxy = start(settings(service.address)).await;
     let mut client = Client::connect(proxy.listening()).await;
-    let answer = client.ask("GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    assert!(answer.text().starts_with("GET /x "), "{}", answer.text());
+    for target in ["http://a/x", "http://A/x", "HTTP://a/x"] {
+        let answer = client.ask(&format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+        assert!(answer.text().starts_with("GET /x "), "{target}: {}", answer.text());
+    }
     let answer = client.ask("GET http://b/x HTTP/1.1\r\nHost: a\r\n\r\n").await;
     assert_eq!(answer.status, 400);
     assert!(client.has_ended().await, "what was refused so is not trusted with another request");

@@ -244,6 +244,8 @@ async fn a_request_that_the_upstream_may_have_begun_is_not_released() {
         vec![frames::reset(1, frames::INTERNAL_ERROR)],
         vec![frames::go_away(1, frames::NO_ERROR)],
         vec![frames::go_away(1, frames::REFUSED_STREAM)],
+        // Data of no stream: it is the proxy that gives this connection up, and that says nothing about the request.
+        vec![frames::frame(frames::DATA, 0, 0, b"?")],
         vec![],
     ] {
         let service = answering_first(frames.leak()).await;

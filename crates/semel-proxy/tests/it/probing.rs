@@ -39,13 +39,18 @@ impl Shop {
     }
 
     async fn proxy(&self, rest: &str) -> Proxy {
-        let upstream = self.service.address;
-        let text = format!(
-            "upstream = 'http://{upstream}'\nlisten = '127.0.0.1:0'\nadmin = '127.0.0.1:0'\nstore = 'memory:'\naccess_log = 'off'\n\
-             [rules]\nlease = '200ms'\nprobe = {{ path = '/lookup?key={{key}}', headers = [] }}\n{rest}"
-        );
-        start(Config::parse(&text, "the test's").and_then(|config| config.settings()).expect("is fine")).await
+        probing(&self.service, rest).await
     }
+}
+
+/// A proxy that asks this service what became of a run.
+async fn probing(service: &Service, rest: &str) -> Proxy {
+    let upstream = service.address;
+    let text = format!(
+        "upstream = 'http://{upstream}'\nlisten = '127.0.0.1:0'\nadmin = '127.0.0.1:0'\nstore = 'memory:'\naccess_log = 'off'\n\
+         [rules]\nlease = '200ms'\nprobe = {{ path = '/lookup?key={{key}}', headers = [] }}\n{rest}"
+    );
+    start(Config::parse(&text, "the test's").and_then(|config| config.settings()).expect("is fine")).await
 }
 
 /// The quiet way to panic: the connection ends without an answer.
@@ -139,4 +144,34 @@ async fn h57_a_probe_that_is_reloaded_is_asked_by_the_next_retry() {
     // There is no such path: 404, so the retry runs, and breaks off again.
     assert_eq!(after_the_lease(&proxy, "a").await.status, 504);
     assert_eq!(shop.probes.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn h57_a_probe_whose_answer_breaks_off_leaves_the_key_held() {
+    for (lookup, is_whole) in [
+        ("Content-Length: 8\r\n\r\ncharge 7", true),
+        ("Content-Length: 8\r\n\r\ncharge", false),
+        ("Transfer-Encoding: chunked\r\n\r\n8\r\ncharge 7\r\n0\r\n\r\n", true),
+        ("Transfer-Encoding: chunked\r\n\r\n8\r\ncharge 7\r\n", false),
+    ] {
+        let service = Service::scripted(move |mut line| async move {
+            // A charge is left without an answer.
+            if line.head().await.starts_with("GET") {
+                line.write(format!("HTTP/1.1 200 OK\r\n{lookup}")).await;
+            }
+        })
+        .await;
+        let proxy = probing(&service, "").await;
+        assert_eq!(charge(&proxy, "a").await.status, 504);
+        let found = after_the_lease(&proxy, "a").await;
+        if is_whole {
+            assert_eq!(
+                (found.status, found.text(), found.is_replay()),
+                (200, "charge 7", true),
+                "{lookup:?}"
+            );
+        } else {
+            found.refused(409, "outcome_held");
+        }
+    }
 }

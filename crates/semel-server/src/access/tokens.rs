@@ -102,13 +102,10 @@ impl Tokens {
         known.get(found).map(|token| Arc::clone(&token.caller))
     }
 
-    /// From now on, these are known instead. None at all is refused: it would let everybody in.
+    /// From now on, these are known instead. None at all instead of some is refused: it would let everybody in.
     pub fn replace(&self, tokens: &Self) -> semel::Result<()> {
         let new = tokens.known();
-        if new.is_empty() && self.is_empty() {
-            return Ok(());
-        }
-        if new.is_empty() || self.is_empty() {
+        if new.is_empty() != self.is_empty() {
             return Err(refused("from tokens to none, or from none to tokens, takes a restart".to_owned()));
         }
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = new;
@@ -267,6 +264,7 @@ mod tests {
         tokens.replace(&Tokens::new(vec![known("b", "2")]).expect("is one")).expect("is replaced");
         assert_eq!((name(&clone, "1"), name(&clone, "2")), (None, Some("b".into())));
         assert!(tokens.replace(&Tokens::none()).is_err() && Tokens::none().replace(&tokens).is_err());
+        assert!(Tokens::none().replace(&Tokens::none()).is_ok(), "nothing changes for a server without any");
         assert_eq!(clone.len(), 1);
     }
 
