@@ -100,7 +100,7 @@ enum EventCommand {
     ///
     /// For events that are to be passed over, and for held ones whose effect you know to have happened. It cannot be undone.
     #[command(after_help = "Examples:\n  \
-        semel receipts record orders order-1042             whoever delivers it again is told: a duplicate")]
+        semel receipts record orders order-1042             another delivery of it is a duplicate")]
     Record {
         #[command(flatten)]
         event: EventArg,
@@ -263,7 +263,7 @@ fn said(event: &EventRecord, content: Content) -> String {
     match (&event.outcome, &event.who_or_why) {
         (Some(outcome), _) if event.state == EventState::DeadLetter => KeptLetter::read(outcome)
             .and_then(|letter| letter.error)
-            .unwrap_or_else(|| "nobody knows why".to_owned()),
+            .unwrap_or_else(|| "no reason was recorded".to_owned()),
         (Some(outcome), _) if content == Content::Hidden => bytes::size(outcome.bytes().len() as u64),
         (Some(outcome), _) => match std::str::from_utf8(outcome.bytes()) {
             Ok(text) => text.lines().next().unwrap_or_default().trim().to_owned(),
@@ -313,7 +313,7 @@ async fn find(pipeline: &Pipeline, name: &str, now: Timestamp) -> Result<Option<
 
 fn no_event(pipeline: &str, event: &str) -> anyhow::Error {
     anyhow!(
-        "{} has no record of {}: nobody has processed it, or its retention is over. Keys must be exact (one that was text \
+        "{} has no record of {}: it was not processed, or its retention is over. Keys must be exact (one that was text \
          in JSON has its quotes: '\"order-7\"'); `semel receipts {0}` shows what there is",
         text::shown(pipeline),
         text::shown(event),
@@ -340,15 +340,15 @@ impl EventArg {
         let (store, pipeline, found) = self.find(store).await?;
         let actor = Actor::on(&store, audit)?;
         let name = format!("event {} of {}", text::shown(&self.event), text::shown(&self.pipeline));
-        let standing = found.as_ref().map_or_else(|| "Nobody has processed it.".to_owned(), standing);
+        let standing = found.as_ref().map_or_else(|| "It was not processed yet.".to_owned(), standing);
         let state = found.as_ref().map(|event| event.found.record.state.kind());
         if state == Some(StateKind::Done) {
             return out::line(&format!("{name} has a receipt already, and nothing was changed. {standing}"));
         }
         actor.must_act()?;
         let what = format!(
-            "{name}: {standing}\nIt becomes processed for good, without being processed now: whoever delivers it again is told that it \
-             is a\nduplicate, and its offset moves on. That cannot be undone."
+            "{name}: {standing}\nIt becomes processed for good, without being processed now: another delivery of it is a duplicate,\n\
+             and its offset moves on. That cannot be undone."
         );
         consent.ask(&what, "Note it as processed?")?;
         let scope = self.scope.clone().unwrap_or_default();

@@ -102,7 +102,7 @@ pub(crate) fn held(held: &Held, rules: &Rules) -> Problem {
 fn held_for_review() -> Problem {
     Problem::new(
         Code::OutcomeHeld,
-        "A run was started and nobody knows how it ended. It is held until somebody has looked; nothing runs meanwhile.",
+        "A run was started and its end is not known. The key is held until an operator decides; nothing runs meanwhile.",
     )
 }
 

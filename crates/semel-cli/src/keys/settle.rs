@@ -127,7 +127,7 @@ fn what_release_means(running: &Running, now: Timestamp) -> String {
         format!("Its lease has lapsed: it was last renewed {renewed} ago.")
     };
     format!(
-        "{lease}\nReleasing stops nobody. If {} still runs, it goes on beside the next claim until it notices;\n\
+        "{lease}\nReleasing does not stop the worker. If {} still runs, it goes on beside the next claim until it notices;\n\
          its complete is refused as lost, and its outcome is not stored. Stop that process first if you can.",
         text::shown(&running.grant.owner)
     )

@@ -207,7 +207,7 @@ fn attempts(record: &Record) -> String {
 fn lapse(lapse: Lapse) -> &'static str {
     match lapse {
         Lapse::Rerun => "rerun: the next claim runs again",
-        Lapse::Hold => "hold: somebody must decide",
+        Lapse::Hold => "hold: an operator decides",
     }
 }
 
@@ -242,17 +242,17 @@ fn what_now(record: &Record, now: Timestamp) -> String {
     }
     match (&record.state, record.lapse) {
         (State::Running(running), _) if running.lease_is_good(now) => format!(
-            "Somebody works on it and keeps the lease. If you know that they are dead: semel keys release {id}"
+            "A worker runs it and renews the lease. If you know that the worker is dead: semel keys release {id}"
         ),
         (State::Running(_), Lapse::Rerun) => {
             format!(
-                "Whoever ran it stopped renewing. The next claim runs it as attempt {}.",
+                "The worker stopped renewing. The next claim runs it as attempt {}.",
                 record.attempt.saturating_add(1)
             )
         }
         // A run that lapsed under `hold` is shown as held.
         (State::Running(_), Lapse::Hold) | (State::Held(_), _) => format!(
-            "Nobody runs it before somebody decides. Find out whether the effect landed, then:\n  \
+            "It does not run again before an operator decides. Find out whether the effect landed, then:\n  \
              it did:      semel keys resolve {id} {}\n  \
              it did not:  semel keys resolve {id} --release",
             match HttpRecord::of(record) {

@@ -38,7 +38,10 @@ fn nothing_is_settled_without_consent(place: &Place) {
         assert!(error.contains("nothing was changed") && error.contains("--yes"), "{line}: {error}");
     }
     let error = on(place, &format!("keys release {running}")).failed();
-    assert!(error.contains("Releasing stops nobody") && error.contains("refused as lost"), "{error}");
+    assert!(
+        error.contains("Releasing does not stop the worker") && error.contains("refused as lost"),
+        "{error}"
+    );
     assert_eq!(before, [version(place, "order-3"), version(place, "p-2")]);
 }
 

@@ -45,7 +45,8 @@ fn whoever_says_no_changes_nothing_and_whoever_says_yes_does() {
     }
     let (shown, code) = at_a_terminal(&place, &line, 120, "y\n", None);
     assert!(
-        shown.contains("Releasing stops nobody") && shown.contains("Released acme/us charge order-3"),
+        shown.contains("Releasing does not stop the worker")
+            && shown.contains("Released acme/us charge order-3"),
         "{shown}"
     );
     assert_eq!((code, state()), (Some(0), "released".into()));
