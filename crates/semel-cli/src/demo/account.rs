@@ -34,7 +34,7 @@ const ROWS: [Row; 20] = [
     ("", "lost the answer", |run| run.clients.of(Seen::Lost)),
     ("", "were hung up on, or not connected", |run| run.clients.of(Seen::Dropped)),
     ("", "got 5xx", |run| run.clients.of(Seen::Failed)),
-    ("", "got 409: still running", |run| run.clients.of(Seen::ToldToWait)),
+    ("", "got 409: ask again later", |run| run.clients.of(Seen::ToldToWait)),
     ("", "got 201 from a run", |run| run.clients.of(Seen::Paid)),
     ("", "got 201 from a replay", |run| run.clients.of(Seen::Replayed)),
     ("", "got 409: held for a person", |run| run.clients.of(Seen::Held)),

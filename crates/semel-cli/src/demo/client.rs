@@ -133,7 +133,8 @@ fn seen(answer: &Answer) -> Seen {
     match (answer.status.as_u16(), answer.code.as_deref()) {
         (201, _) if answer.replayed => Seen::Replayed,
         (201, _) => Seen::Paid,
-        (409, Some("outcome_held")) => Seen::Held,
+        // With a time to ask again, a probe is under way: only without one is it for a person.
+        (409, Some("outcome_held")) if answer.retry_after.is_none() => Seen::Held,
         (409, _) => Seen::ToldToWait,
         _ => Seen::Failed,
     }
