@@ -4,11 +4,13 @@ use serde_json::Value;
 
 use super::feed::{Consuming, Feed, consume, consumed, until};
 use crate::binary::{Ran, on, ran, semel};
-use crate::place::Place;
+use crate::place::{Place, serve};
 
-crate::on_every_store! {
-    a_dead_letter_is_shown_requeued_and_processed_by_the_next_consumer
-}
+// Not through a server: a consumer needs the store itself.
+crate::on_every_store!(@ file [a_dead_letter_is_shown_requeued_and_processed_by_the_next_consumer]);
+crate::on_every_store!(@ postgres [a_dead_letter_is_shown_requeued_and_processed_by_the_next_consumer]);
+crate::on_every_store!(@ redis [a_dead_letter_is_shown_requeued_and_processed_by_the_next_consumer]);
+crate::on_every_store!(@ redis_cluster [a_dead_letter_is_shown_requeued_and_processed_by_the_next_consumer]);
 
 const MORE: &str = "--key pointer:/id --lease 1s";
 
@@ -29,6 +31,24 @@ fn requeue(place: &Place, event: &str, more: &str) -> Ran {
     let mut command = semel();
     command.env("SEMEL_STORE", place.url()).args(["receipts", "requeue", "orders", event]);
     ran(command.args(more.split(' ').filter(|word| !word.is_empty())))
+}
+
+#[test]
+fn a_dead_letter_is_requeued_through_the_server_that_holds_the_folder() {
+    let (place, feed) = (Place::file(), Feed::of_orders(3));
+    let exec = mendable(&feed, "*order-1*");
+    consumed(&place, &feed.source(), &exec, MORE).fine();
+    let (server, url) = serve(place.url(), &[]);
+    let through_it = || {
+        let mut command = semel();
+        ran(command.env("SEMEL_STORE", &url).args(["receipts", "requeue", "orders", "\"order-1\"", "--yes"]))
+    };
+    assert!(through_it().fine().contains("requeue 1"));
+    assert!(through_it().failed().contains("waits for a consumer"));
+    drop(server);
+    mend(&feed);
+    let account = consumed(&place, &feed.source(), &exec, MORE).fine();
+    assert!(account.contains("requeued             1"), "{account}");
 }
 
 fn dead(place: &Place) -> Vec<Value> {
